@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.harness import json_lines, parser_of
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import decide
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.fact import Fact
 
 FOLDER = Path(__file__).parents[1] / "tests/data/gate"

@@ -20,7 +20,7 @@ from benchmarks.harness import Row, p50_p95, parser_of, told, waits_ms, write
 from hive_mind.embed import Matrix
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.model.evidence import Statement
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import Method, Query

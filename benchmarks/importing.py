@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.harness import parser_of
-from hive_mind.memory.transfer.transfer import line_of
+from hive_mind.memory.transfer import line_of
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import episode_id, fact_id

@@ -7,8 +7,7 @@ import numpy as np
 
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.datasets.load import load_dataset
-from hive_mind.measure import Estimate
-from hive_mind.measure.differences import Difference, differences
+from hive_mind.measure import Difference, Estimate, differences
 from hive_mind.measure.results import ndcg_at_k, recall_at_k
 
 K = 10

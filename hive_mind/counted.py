@@ -1,7 +1,8 @@
-"""Texts as a person reads them: how many of what, and nothing that is not seen but changes what is seen."""
+"""Texts as a person reads them: how many of what, nothing unseen that changes what is seen; and names for misspelled ones."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 IN_A_LINE = 5
 """More names do not fit into a line."""
@@ -40,3 +41,22 @@ def in_one_line(text: str) -> str:
 def whole_characters(text: str) -> str:
     """The same with surrogate pairs joined, as escapes leave them apart; half a pair, which can't be kept or sent, is U+FFFD."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+_NAME_MAX, _COMPARED_MAX = 200, 2_000
+"""Characters of a name and names beside it that are compared: the time is that of their product, and a file may be hostile."""
+
+
+def similar(name: str, names: Iterable[str]) -> str:
+    """The one that is most like it, whatever the case of its letters; "" where none is like it."""
+    from difflib import get_close_matches
+
+    by_lower = {name.lower(): name for name in islice(names, _COMPARED_MAX)}
+    close = get_close_matches(name[:_NAME_MAX].lower(), by_lower, n=1)
+    return by_lower[close[0]] if close else ""
+
+
+def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:
+    """The question that ends an error, or what to say where nothing is like it."""
+    close = similar(name, names)
+    return f"did you mean {close}?" if close else otherwise

@@ -7,7 +7,7 @@ from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, listed
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.agents.learning import Learned
 from hive_mind.bus import BusAdmin, EventBus, admin_of
-from hive_mind.cognition.reader import Extraction, Reader
+from hive_mind.cognition import Extraction, Reader
 from hive_mind.crdt import LWWRegister
 from hive_mind.crdt.orset import GSet
 from hive_mind.embed import Embedder
@@ -26,7 +26,7 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.model.content import Candidate, Content, Episode, Reply, ToolCall
 from hive_mind.model.evidence import HiveFact

@@ -49,7 +49,7 @@ def lines_of(rows: Sequence[tuple[float, dict[tuple[str, str], float]]], peers: 
 
 def draw(plot: Plot, folder: Path) -> Path:
     """Gives where it is."""
-    from hive_mind.drawing.pictures import as_file, canvas
+    from hive_mind.drawing import as_file, canvas
 
     panels = list(dict.fromkeys(line.panel for line in plot.lines))
     told = f"{plot.command}\n{plot.machine}, {plot.date}"

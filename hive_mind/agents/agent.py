@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from hive_mind.api.request import Progress
-from hive_mind.cognition.reader import Reader
+from hive_mind.cognition import Reader
 from hive_mind.memory.base import Memory
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Answer, Question

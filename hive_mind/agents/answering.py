@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from hive_mind.cognition import Reader
 from hive_mind.cognition.answering.aliases import aliases_of, as_written, described_in, reworded
 from hive_mind.cognition.answering.intent import Intent, direct, intent_of, parts_of
 from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_about_known
@@ -23,7 +24,6 @@ from hive_mind.cognition.answering.tallying import (
     tally_of,
 )
 from hive_mind.cognition.answering.wordings import other_words
-from hive_mind.cognition.reader import Reader
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory

@@ -24,7 +24,7 @@ from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import say_to
 from hive_mind.agents.workers import worker_called
-from hive_mind.cognition.reader import Reader
+from hive_mind.cognition import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal
 from hive_mind.memory.base import Memory

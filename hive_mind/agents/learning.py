@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_mind.api.request import Progress
-from hive_mind.cognition.reader import Extraction, Reader
+from hive_mind.cognition import Extraction, Reader
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory

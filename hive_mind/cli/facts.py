@@ -405,7 +405,7 @@ class _Export:
         self._store, self.facts = store, 0
 
     def lines(self) -> AsyncIterator[str]:
-        from hive_mind.memory.transfer.transfer import write_records
+        from hive_mind.memory.transfer import write_records
 
         return write_records(self._store, self._counted())
 

@@ -64,7 +64,7 @@ def curve(name: str, runs: Sequence[Sequence[tuple[float, float]]]) -> Curve:
 
 def drawn(curves: Sequence[Curve], kind: str = "svg") -> bytes:
     """The picture as "svg" or "png". Needs the extra `plots`."""
-    from hive_mind.drawing.pictures import as_file, canvas, entitle
+    from hive_mind.drawing import as_file, canvas, entitle
 
     title, caption = "Share of facts that all their holders hold", "median, and down to the worst run"
     with canvas(4.3, 8) as figure:

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hive_mind.cognition import Extraction
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.extraction.blocks import Layout, blocks, section_names
 from hive_mind.cognition.extraction.dating import Dates, dates_of
@@ -26,7 +27,6 @@ from hive_mind.cognition.extraction.statements import (
     is_question,
     is_statement,
 )
-from hive_mind.cognition.reader import Extraction
 from hive_mind.cognition.temporal import resolved_dates
 from hive_mind.memory.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.memory.intake import statement

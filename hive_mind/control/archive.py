@@ -31,8 +31,8 @@ from hive_mind.control.state import FleetFolder, FleetState, checked_name, fleet
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.hive.replication.resettlement import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.memory.transfer import Lines
 from hive_mind.memory.transfer.importing import import_all
-from hive_mind.memory.transfer.transfer import Lines
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.members.generations import Moved, lines_of, settle, snapshot_in, snapshot_of

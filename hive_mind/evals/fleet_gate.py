@@ -23,7 +23,7 @@ from hive_mind.evals.gating import Judgement, Side, judge_run
 from hive_mind.evals.running import MeasuredRun, read_run
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.hive.topology.spec import SINGLE, TopologyName, has_node_per, reads
-from hive_mind.memory.transfer.transfer import line_of
+from hive_mind.memory.transfer import line_of
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts

@@ -21,8 +21,7 @@ from hive_mind.counted import first_of
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.metrics import ANSWERS, GROUNDED, chosen_metrics, column, groups_of_both, identical, lacks_verdict, sense_of
 from hive_mind.evals.running import MeasuredCell, MeasuredRun, read_run
-from hive_mind.measure import Estimate, defined, estimate, median_interval
-from hive_mind.measure.differences import Column, Ground, MetricChange, Verdict, metric_changes
+from hive_mind.measure import Column, Estimate, Ground, MetricChange, Verdict, defined, estimate, median_interval, metric_changes
 
 TIMES = ("cpu_ms", "wall_ms")
 

@@ -17,7 +17,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.answering import GivenAnswer
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.experiments import Row
-from hive_mind.measure.differences import Column, Pairs, Sense
+from hive_mind.measure import Column, Pairs, Sense
 from hive_mind.measure.results import (
     Likeness,
     coverage_gap,

@@ -20,8 +20,7 @@ from hive_mind.evals.experiments import BASELINES, RUNNING, Arm, Cell, Fault, Le
 from hive_mind.evals.metrics import column, groups_of_both, identical, metrics_of, value_of
 from hive_mind.evals.running import MeasuredCell, read_run
 from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.measure import Estimate, Middle, estimates, middle
-from hive_mind.measure.differences import JUDGED_MIN, Difference, metric_changes
+from hive_mind.measure import JUDGED_MIN, Difference, Estimate, Middle, estimates, metric_changes, middle
 from hive_mind.model.decoding import json_decoder
 from hive_mind.retrieval import writable
 from hive_mind.safe_files import write_whole

@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from hive_mind.counted import did_you_mean, similar
 from hive_mind.errors import InvalidInput, Problem
 from hive_mind.forms import SCHEMA_KEY, Finding, Form, Path, Tree, everywhere, fields, section, spelled
 from hive_mind.forms.trees import json_tree, yaml_tree
-from hive_mind.suggestions import did_you_mean, similar
 
 # Nobody reads on; a file that is wrong a thousand times is another kind of file.
 PROBLEMS_MAX = 100

@@ -31,8 +31,8 @@ from hive_mind.memory.opening import (
     wake,
 )
 from hive_mind.memory.reranking import Refining
+from hive_mind.memory.transfer import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, current_count, import_all
-from hive_mind.memory.transfer.transfer import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.turns import Commits, OneLoop, Outcome, PlannedCommit, Transition
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics

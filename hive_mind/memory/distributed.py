@@ -19,8 +19,8 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import disputable
 from hive_mind.memory.erased_from import erase_from
 from hive_mind.memory.erasing import ErasureScope, the_one
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import Review
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.intake import by_hand
 from hive_mind.memory.opening import Awake, reason_with
 from hive_mind.memory.outbox import HiveFacts, Outbox, mark_forgotten

@@ -21,8 +21,8 @@ from hive_mind.hive.effects import Held, Listed, Promotion
 from hive_mind.hive.trust.contradiction import ROW_BYTES, Worded, newest_first
 from hive_mind.memory.base import PREFIXED_MAX, Hive
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import AWAITING, Review, decide
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.sharing import (
     REASONS,

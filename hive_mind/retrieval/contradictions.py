@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from hive_mind.counted import did_you_mean
 from hive_mind.forms import Finding, Path, Tree, fields
 from hive_mind.retrieval import BUILT_IN, DATE_FIELDS, RESULTS_MAX, Collection, RetrievalConfig
 from hive_mind.retrieval.documents import Document, Skipped, all_read
 from hive_mind.retrieval.workspace import Workspace, changed
-from hive_mind.suggestions import did_you_mean
 
 _EMBED = "index it with an embedding model"
 

@@ -22,7 +22,7 @@ import msgspec
 from pydantic import ValidationError
 
 from hive_mind.errors import ConfigError, InvalidInput, Problem, WorkspaceError
-from hive_mind.measure.differences import Ground
+from hive_mind.measure import Ground
 from hive_mind.model.decoding import json_decoder
 from hive_mind.retrieval import Active, RetrievalConfig, append_line, workspace_lock, write_whole
 from hive_mind.retrieval.measuring.evaluation import Bench, Questions, environment, held_out, write_results

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from hive_mind.counted import counted
+from hive_mind.counted import counted, did_you_mean
 from hive_mind.errors import Problem, WorkspaceError
 from hive_mind.forms import Finding, Form, Tree
 from hive_mind.forms import Path as FormPath
@@ -32,7 +32,6 @@ from hive_mind.retrieval.contradictions import (
 )
 from hive_mind.retrieval.documents import left_out
 from hive_mind.retrieval.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN, Workspace
-from hive_mind.suggestions import did_you_mean
 
 _REPORTED_MAX = 20
 

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
+from hive_mind.counted import did_you_mean
 from hive_mind.errors import InvalidInput, Problem, WorkspaceError
 from hive_mind.forms import Form
 from hive_mind.forms.reading import Read, read, text_of, tree_of
@@ -26,7 +27,6 @@ from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.regex import regex
 from hive_mind.retrieval import FIELD_NAME, NAME, Active, Collection, Golden, RetrievalConfig, TextForm
 from hive_mind.retrieval.documents import Listing, listed
-from hive_mind.suggestions import did_you_mean
 
 _PATTERNS = {
     NAME: "has to be 1 to 64 letters, digits, '.', '_' and '-', with a letter or digit first",

@@ -11,9 +11,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from hive_mind.cognition import Extraction, Reader
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader
-from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.errors import BackendError, BackendTimeout, ConfigError, ModelOutputError
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.gathered import Answer, Question

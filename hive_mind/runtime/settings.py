@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from hive_mind.counted import did_you_mean
 from hive_mind.errors import InvalidInput
 from hive_mind.model.query import ANSWERING
 from hive_mind.regex import regex
 from hive_mind.runtime.worker_http import SILENCE_S
-from hive_mind.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from hive_mind.retry import RetrySettings

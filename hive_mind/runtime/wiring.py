@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.cognition import Reader
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
-from hive_mind.cognition.reader import Reader
 from hive_mind.embed import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
 from hive_mind.ledger import Ledger

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.evals.experiments import Arm
-from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate
+from hive_mind.evals.running.harness import RetrievalLine, RetrievalRun, evaluate
 from hive_mind.hive.topology.spec import SPECS
 from hive_mind.runtime.settings import Settings
 from tests.sampled import thorough

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.evals.arms import search_in
 from hive_mind.evals.arms.memory_arm import learned_by
-from hive_mind.evals.arms.methods import search_in
 from hive_mind.evals.datasets.conversations import load_locomo
 from hive_mind.evals.running.cell import Asking, put
-from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
+from hive_mind.evals.running.harness import RetrievalRun, evaluate
 from hive_mind.measure import macro_mean
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.settings import Settings

@@ -10,7 +10,7 @@ from hive_mind.bus import BusAdmin, EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.effects import Effect, Event, Now, Received
 from hive_mind.hive.node import HiveNode
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from tests.architecture.test_rules import SOURCES
 
 CLIENTS = {"OpenedAgent", "ProcessAgent"}
@@ -55,16 +55,16 @@ def test_one_module_ranks_what_others_gather_for_a_question() -> None:
 
 def test_evaluations_retrieval_and_the_gate_of_a_fleet_work_out_paired_differences_by_one_function() -> None:
     """`metric_changes`: with intervals, chance, Holm's correction over all that is compared, and one verdict in a word."""
-    others = [source.path.name for source in SOURCES if "hive_mind.measure.differences.differences" in source.imports]
+    others = [source.path.name for source in SOURCES if "hive_mind.measure.differences" in source.imports]
 
     assert others == []
 
 
 def test_a_verdict_of_any_gate_is_grounds_of_one_form() -> None:
-    """`eval gate`, `apply --gate` and `retrieval deploy` refuse by it; its form is in `measure/differences.py`."""
+    """`eval gate`, `apply --gate` and `retrieval deploy` refuse by it; its form is in `measure/__init__.py`."""
     classes = [(source.path.name, node) for source in SOURCES for node in source.nodes if isinstance(node, ast.ClassDef)]
 
-    assert [file for file, node in classes if node.name == "Ground"] == ["differences.py"]
+    assert [file for file, node in classes if node.name == "Ground"] == ["__init__.py"]
     assert {file for file, node in classes if "Verdict" in map(ast.unparse, node.bases)} == {"gating.py", "verdict.py"}
 
 

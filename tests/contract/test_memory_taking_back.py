@@ -9,7 +9,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.policy.node_policy import ExpirySettings
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.model.content import Content
 from hive_mind.model.fact import FORGOTTEN
 from hive_mind.model.query import Query

@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership import MembershipSettings
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember

@@ -33,8 +33,8 @@ from hive_mind.errors import HiveError
 from hive_mind.hive.trust.contradiction import conflicts, excluding
 from hive_mind.hive.trust.wording import wording
 from hive_mind.memory.disputes import disputed, with_rivals
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import decide
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.sharing import statement_of
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import Candidate, Content

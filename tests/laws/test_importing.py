@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hive_mind.embed import Embedder
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.memory.transfer import write_records
 from hive_mind.memory.transfer.importing import BEGUN_KEY, Imported, Unindexed, import_all
-from hive_mind.memory.transfer.transfer import write_records
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import episode_id, fact_id

@@ -18,16 +18,15 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.temporal import moments, resolved_dates
 from hive_mind.hive.trust.wording import wording
 from hive_mind.memory.entities import entities
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import decide
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Question
 from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.ranking.adaptive import anchors, codes
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.runtime.texts.asciidoc_text import text_of_asciidoc
 from hive_mind.runtime.texts.html_text import text_of_html
-from hive_mind.runtime.texts.markdown_text import shown_in_markdown
+from hive_mind.runtime.texts.markdown_text import shown_in_markdown, text_of_asciidoc
 from hive_mind.runtime.texts.nested_text import nested_text
 from tests.builders import fact
 from tests.growth import costly

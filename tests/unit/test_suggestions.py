@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.suggestions import did_you_mean, similar
+from hive_mind.counted import did_you_mean, similar
 
 KNOWN = ("Federated", "flat", "sharded")
 

@@ -14,9 +14,9 @@ import msgspec
 
 from hive_mind.agents.queen_talk import HeardEvents, QueenTalk, order_from
 from hive_mind.agents.runs.executor import AGAIN_S, kept_up, stopped
+from hive_mind.agents.runs.fleet_tools import FleetDirectory
 from hive_mind.agents.runs.run_journal import is_known
 from hive_mind.agents.runs.run_keeper import Reply, RunKeeper
-from hive_mind.agents.tools.fleet_tools import FleetDirectory
 from hive_mind.agents.watcher import Watcher
 from hive_mind.agents.workers import text_of
 from hive_mind.errors import HiveError, InvalidInput

@@ -16,7 +16,7 @@ from hive_mind.errors import InvalidInput
 if TYPE_CHECKING:
     from hive_mind.evals.gating import CellChange, Judgement, RunChange
     from hive_mind.evals.running import RunLine
-    from hive_mind.measure.differences import MetricChange
+    from hive_mind.measure import MetricChange
 
 
 first = Group()

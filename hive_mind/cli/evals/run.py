@@ -20,8 +20,7 @@ from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.evals import JOBS
-from hive_mind.evals.arms import DEALS
-from hive_mind.evals.arms.methods import METHODS
+from hive_mind.evals.arms import DEALS, METHODS
 from hive_mind.evals.datasets.load import FORMATS
 from hive_mind.evals.experiments import Arm
 from hive_mind.hive.topology.spec import NAMES, is_shared, reads
@@ -31,7 +30,7 @@ from hive_mind.runtime.members.fleet import GROUP_SIZE
 if TYPE_CHECKING:
     from hive_mind.evals.experiments import Experiment
     from hive_mind.evals.experiments.reading import ReadExperiment
-    from hive_mind.evals.running.retrieval import RetrievalLine
+    from hive_mind.evals.running.harness import RetrievalLine
 
 
 class ModeName(StrEnum):
@@ -283,7 +282,7 @@ def retrieval(
 
     With --topology, side by side: one memory that has everything, and agents that share what each of them learned.
     """
-    from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
+    from hive_mind.evals.running.harness import RetrievalRun, evaluate
 
     arms = tuple(_arm(name.strip(), agents, deal, group_size) for name in topology.split(",") if name.strip())
     ways = ways_of(context, config, method, limit)

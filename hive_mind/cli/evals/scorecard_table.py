@@ -17,8 +17,7 @@ from hive_mind.counted import counted, first_of
 from hive_mind.evals.metrics import ANSWERS, metric_name
 from hive_mind.evals.report.selecting import Setting, cell_name, money, number, settings_of, share
 from hive_mind.evals.scorecard import CellCard, Scorecard, write_scorecard
-from hive_mind.measure import Estimate
-from hive_mind.measure.differences import JUDGED_MIN
+from hive_mind.measure import JUDGED_MIN, Estimate
 
 _GAP = 2
 # A name that is longer goes on below: figures need the room.

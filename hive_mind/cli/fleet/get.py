@@ -12,7 +12,7 @@ import typer
 
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli.fleet import FleetFormat, agent_names, phase_cell, show_agents, show_as
-from hive_mind.cli.fleet.logs import latest_lines, processes_of
+from hive_mind.cli.fleet.live import latest_lines, processes_of
 from hive_mind.cli.fleet.members import member_rows, revisions_of, show_members, show_revisions
 from hive_mind.cli.options import Group, refuse_ineffective
 from hive_mind.cli.output import Cell, say, short_id, show, show_table

@@ -30,7 +30,7 @@ from hive_mind.cli.output import (
 from hive_mind.cli.retrieval import workspaces
 
 if TYPE_CHECKING:
-    from hive_mind.measure.differences import MetricChange
+    from hive_mind.measure import MetricChange
     from hive_mind.retrieval import RetrievalConfig, Split
     from hive_mind.retrieval.measuring import Evaluation, Measures, Metric, QuestionRow
     from hive_mind.retrieval.measuring.evaluation import Bench
@@ -59,7 +59,7 @@ _QUESTION_CHARACTERS = 60
 def draw(plot: Path | None, kind: str, evaluations: Sequence["Evaluation"]) -> None:
     """Write the picture where one is wanted. Raises `InvalidInput` where the file can't be written."""
     if plot is not None:
-        from hive_mind.retrieval.measuring.plotting import drawn
+        from hive_mind.retrieval.measuring import drawn
 
         write_picture(plot, drawn(evaluations, kind))
 

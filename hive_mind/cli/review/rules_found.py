@@ -20,7 +20,7 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.judge.judgment import FACT, Example, JudgmentAction, Precedent, ReviewConfig
 from hive_mind.judge.rules import APPROVED_BY, TAKEN_BACK, EvaluationRule, RuleSet, Trial, together, tried
-from hive_mind.memory.transfer.transfer import record_of
+from hive_mind.memory.transfer import record_of
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store

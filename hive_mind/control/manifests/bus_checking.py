@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from hive_mind.bus.address import CONNECTION_STRING, BusAddress, address_of, is_connection_string, scheme_of, schemes
 from hive_mind.control.manifests import Bus, HiveManifest
 from hive_mind.control.manifests.expansion import number_of_agents
+from hive_mind.counted import did_you_mean
 from hive_mind.errors import InvalidInput
 from hive_mind.forms import Finding, Path
 from hive_mind.hive.topology.spec import is_shared
-from hive_mind.suggestions import did_you_mean
 
 _BUS: Path = ("spec", "bus")
 _PLATFORM: Path = ("spec", "platform")

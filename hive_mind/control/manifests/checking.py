@@ -9,12 +9,12 @@ from hive_mind.bus.address import BusAddress
 from hive_mind.control.manifests import RANKED, Embedding, HiveManifest, Retrieval, Topology, Trigger
 from hive_mind.control.manifests.bus_checking import bus_findings, is_in_cloud, is_one_process
 from hive_mind.control.manifests.expansion import AGENTS_MAX, name_findings, names_of, number_of_agents, platform_findings
+from hive_mind.counted import did_you_mean
 from hive_mind.errors import InvalidInput
 from hive_mind.forms import Finding, Path
 from hive_mind.hive.topology.spec import has_node_per, is_shared, readers, reads
 from hive_mind.judge.items import REPLY_HOURS
 from hive_mind.runs import cron_due
-from hive_mind.suggestions import did_you_mean
 
 _TOPOLOGY: Path = ("spec", "topology")
 _KIND: Path = (*_TOPOLOGY, "kind")

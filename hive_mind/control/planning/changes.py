@@ -19,7 +19,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.judgment import JudgedBy, ModelReviewConfig
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.sensitive import credential_in
 from hive_mind.model.bounds import Setting
 from hive_mind.ranking.pipeline import RankingSettings

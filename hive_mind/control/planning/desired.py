@@ -43,7 +43,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
 from hive_mind.hive.trust.trust_book import TrustSettings
 from hive_mind.judge.judgment import DeskConfig, ModelReviewConfig, ReviewConfig
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.regex import regex
 from hive_mind.runs import TriggerConfig

@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from hive_mind.api.replies import FoundReply, HitJson
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms import ArmResult, AskedArm, Cost, Means, Progress, documents_by_fact, facts_of, keep
+from hive_mind.evals.arms import ArmResult, AskedArm, Cost, Means, Progress, Search, documents_by_fact, facts_of, keep
 from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
-from hive_mind.evals.arms.methods import Search
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.datasets.load import AgentCall, running_agent
 from hive_mind.evals.experiments import Cell, Learned

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms import Means, documents_by_fact, names_of
-from hive_mind.evals.arms.methods import NEEDS_VECTORS, newness_of, search_in
+from hive_mind.evals.arms import NEEDS_VECTORS, Means, documents_by_fact, names_of, newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments import Arm, Cell, Learned
 from hive_mind.hive.topology import Topology

@@ -33,7 +33,7 @@ from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.query import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import reads
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.model.decoding import converted
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query

@@ -31,7 +31,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology import Topology
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.messages import Message, Replicate, SearchReply, SearchRequest
 from hive_mind.ranking.vector import VectorArm

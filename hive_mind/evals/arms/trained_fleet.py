@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from hive_mind.embed import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms import ArmResult, AskedArm, Cost, Means, documents_by_fact, facts_of, keep, lessons, names_of
+from hive_mind.evals.arms import ArmResult, AskedArm, Cost, Means, Search, documents_by_fact, facts_of, keep, lessons, names_of
 from hive_mind.evals.arms.costs import Learning, Scales, outcome_of, prepare, weight_of
-from hive_mind.evals.arms.methods import Search
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, groups_of, shuffled
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments import Cell, Learned
@@ -31,7 +30,7 @@ from hive_mind.hive.topology import ReplicaSet, Topology
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.spec import TopologyName, spec_of
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.sharing import fact_of
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.evidence import HiveFact

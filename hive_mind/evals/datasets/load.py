@@ -39,7 +39,7 @@ from hive_mind.evals.datasets import (
 from hive_mind.evals.datasets.conversations import load_locomo, load_longmemeval
 from hive_mind.evals.datasets.jsonl import CORPUS_SUFFIX, load_jsonl
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
-from hive_mind.memory.transfer.transfer import read_records
+from hive_mind.memory.transfer import read_records
 from hive_mind.model.fact import NAME_CHARACTERS_MAX, Fact, fact_of
 from hive_mind.model.ids import canonical
 from hive_mind.regex import regex

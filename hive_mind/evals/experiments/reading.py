@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from hive_mind.counted import did_you_mean
 from hive_mind.errors import ExperimentError, InvalidInput, Problem
 from hive_mind.evals.arms import DEALS
 from hive_mind.evals.experiments import (
@@ -45,7 +46,6 @@ from hive_mind.forms import Path as FormPath
 from hive_mind.forms.reading import in_order, located, read, text_of, validated
 from hive_mind.hive.topology.spec import readers
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.suggestions import did_you_mean
 
 _WITHOUT_FILES = ("generated", "demo", "memory")
 

@@ -13,8 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from hive_mind.counted import in_one_line
-from hive_mind.drawing import COLOURS, MARKERS
-from hive_mind.drawing.pictures import as_part, as_png, canvas
+from hive_mind.drawing import COLOURS, MARKERS, as_part, as_png, canvas
 from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report.selecting import Plot, Setting, categories_of, cell_name, counted, number, shown_by_category, size
 from hive_mind.evals.scorecard import CellCard

@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from hive_mind.drawing import COLOURS
-from hive_mind.drawing.pictures import canvas, lay_out
+from hive_mind.drawing import COLOURS, canvas, lay_out
 from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report.bars import by_category, costs, finished, key, line_style

@@ -33,8 +33,7 @@ from hive_mind.evals.report.selecting import (
     shown_by_category,
 )
 from hive_mind.evals.scorecard import CellCard, Scorecard
-from hive_mind.measure import Estimate, share_ruled_out
-from hive_mind.measure.differences import JUDGED_MIN, Difference
+from hive_mind.measure import JUDGED_MIN, Difference, Estimate, share_ruled_out
 
 PROMISED_SHARE = 0.999
 """Of questions to which every exact topology finds what one memory finds."""

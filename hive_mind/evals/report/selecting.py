@@ -20,7 +20,7 @@ from hive_mind.evals.running import MeasuredRun
 from hive_mind.evals.scorecard import CellCard, DataPart, RetrievalPart, Scorecard
 from hive_mind.hive.topology.spec import NAMES, SINGLE, SPECS, reads
 from hive_mind.installation import command_for_extra
-from hive_mind.measure.differences import Difference, metric_changes
+from hive_mind.measure import Difference, metric_changes
 
 NOTHING = "–"
 MORE = "…"

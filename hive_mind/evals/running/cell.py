@@ -28,11 +28,12 @@ from hive_mind.evals.arms import (
     candidate_of,
     firsts_of,
     memory_arm,
+    newness_of,
+    search_in,
     texts_found,
     trained_fleet,
     worded,
 )
-from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import refuse
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
 from hive_mind.evals.experiments import ArmKind, Cell, CellReport, Experiment, Learned, Row, Timing

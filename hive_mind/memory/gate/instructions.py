@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from hive_mind.memory.gate.promotion_settings import RuleName
+from hive_mind.memory.gate import RuleName
 from hive_mind.regex import regex
 
 _BEGIN = (

@@ -19,9 +19,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.disguises import forms_of
 from hive_mind.memory.gate.instructions import instruction_in
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.gate.sensitive import sensitive_in
 from hive_mind.model.evidence import TEXTS, names_of, texts_of
 from hive_mind.model.fact import KEPT_HOME, Fact

@@ -23,7 +23,7 @@ from hive_mind.memory.editions import timed
 from hive_mind.memory.erasing import erasures_in, kept_changes, kept_of
 from hive_mind.memory.intake import take_in
 from hive_mind.memory.opening import MODEL_KEY, may_embed, record, warn_other_model
-from hive_mind.memory.transfer.transfer import Examination, Examined, Lines, Record, is_taken, record_of
+from hive_mind.memory.transfer import Examination, Examined, Lines, Record, is_taken, record_of
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.fact import Fact

@@ -15,7 +15,7 @@ from typing import Literal
 
 from hive_mind.counted import counted, first_of
 from hive_mind.errors import InvalidInput
-from hive_mind.measure.differences import SAME, Ground, MetricChange, Verdict, metric_changes
+from hive_mind.measure import SAME, Ground, MetricChange, Verdict, metric_changes
 from hive_mind.retrieval import QUESTIONS_MIN
 from hive_mind.retrieval.measuring import METRICS, Evaluation, Label, Metric, QuestionRow
 from hive_mind.retrieval.measuring.evaluation import CROSSED

@@ -14,7 +14,7 @@ from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.sharded import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, Founding, reads, spec_of
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.runtime.keys import Proof
 from hive_mind.runtime.node import HIVE, RunnerSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings

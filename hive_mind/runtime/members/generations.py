@@ -36,7 +36,7 @@ from hive_mind.hive.replication.resettlement import (
 )
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import is_shared
-from hive_mind.memory.transfer.transfer import PROBLEM_CHARACTERS_MAX, PROBLEMS_SHOWN
+from hive_mind.memory.transfer import PROBLEM_CHARACTERS_MAX, PROBLEMS_SHOWN
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot, said_of
 from hive_mind.model.fact import Fact, Sharing

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from hive_mind.regex import regex
 from hive_mind.runtime.texts import EMPTY, Document, Unreadable, decoded
-from hive_mind.runtime.texts.asciidoc_text import text_of_asciidoc
 from hive_mind.runtime.texts.document import format_of, read_apart, suffixes
 from hive_mind.runtime.texts.html_text import is_html, text_of_html
-from hive_mind.runtime.texts.markdown_text import shown_in_markdown
+from hive_mind.runtime.texts.markdown_text import shown_in_markdown, text_of_asciidoc
 from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_of_source
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.

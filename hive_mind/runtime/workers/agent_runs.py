@@ -159,10 +159,10 @@ class AgentRuns:
         from hive_mind.agents.judging.hybrid_judge import run_judge
         from hive_mind.agents.judging.model_judge import JudgeModels
         from hive_mind.agents.runs.executor import stopped
+        from hive_mind.agents.runs.fleet_tools import FleetDirectory, fleet_tools
         from hive_mind.agents.runs.health_watch import HealthWatch
         from hive_mind.agents.runs.run_keeper import RunKeeper, Triggers
         from hive_mind.agents.runs.shared_values import RegistryValues
-        from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
         from hive_mind.runs.spec import WorkerSpec
         from hive_mind.runtime.workers.runs import allowed, open_parts
         from hive_mind.tools import McpServer

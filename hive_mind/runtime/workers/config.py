@@ -21,7 +21,7 @@ from hive_mind.hive.topology.spec import DEFAULT, SINGLE, Founding, spec_of
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import REPLY_HOURS
 from hive_mind.judge.judgment import ReviewConfig
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.model.bounds import Setting
 from hive_mind.model.decoding import json_decoder
 from hive_mind.model.query import ANSWERING, Answering

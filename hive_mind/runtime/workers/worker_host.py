@@ -17,8 +17,8 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.api.request import REQUEST_BYTES_MAX
 from hive_mind.bus import EventBus
 from hive_mind.bus.address import address_of
+from hive_mind.cognition import Reader
 from hive_mind.cognition.budget import Budget
-from hive_mind.cognition.reader import Reader
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.embed import Embedder
 from hive_mind.errors import InvalidInput

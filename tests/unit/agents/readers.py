@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hive_mind.cognition.reader import Extraction
+from hive_mind.cognition import Extraction
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Hit

@@ -9,8 +9,8 @@ import pytest
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.queen_talk import HELP, HeardEvents, QueenOrder, QueenTalk, order_from
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.fleet_tools import FleetDirectory
 from hive_mind.agents.runs.run_journal import RunJournal, run_ids
-from hive_mind.agents.tools.fleet_tools import FleetDirectory
 from hive_mind.agents.watcher import Watcher
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.health import HealthSettings

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.agents.runs.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.agents.runs.run_keeper import RunKeeper
-from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.watcher import Watcher
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead

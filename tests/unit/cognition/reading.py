@@ -2,8 +2,8 @@
 
 import asyncio
 
+from hive_mind.cognition import Extraction
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.cognition.reader import Extraction
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Answer, Question

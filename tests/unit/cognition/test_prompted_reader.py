@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.cognition import Extraction
 from hive_mind.cognition.answering.quoting import NOT_KNOWN
 from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings, batches
-from hive_mind.cognition.reader import Extraction
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, BudgetExceeded, ModelOutputError
 from hive_mind.llm.base import Completion, Prompt
 from hive_mind.llm.scripted import Reply, ScriptedModel

@@ -6,8 +6,7 @@ import xml.etree.ElementTree as ET
 import matplotlib as mpl
 import pytest
 
-from hive_mind.drawing import COLOURS, SERIES
-from hive_mind.drawing.pictures import as_file, canvas, entitle
+from hive_mind.drawing import COLOURS, SERIES, as_file, canvas, entitle
 from tests.contrast import contrast
 
 SVG = "{http://www.w3.org/2000/svg}"

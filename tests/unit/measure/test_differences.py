@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.measure import defined, estimate
-from hive_mind.measure.differences import EXACT_MAX, Difference, differences, holm, metric_changes, randomisation_ps
+from hive_mind.measure import EXACT_MAX, Difference, defined, differences, estimate, holm, metric_changes, randomisation_ps
 
 VALUES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 3))
 PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)

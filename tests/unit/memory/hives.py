@@ -11,7 +11,7 @@ from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
 from hive_mind.hive.trust.contradiction import row
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.sharing import fact_of
 from hive_mind.model.aggregation import moment_ms
 from hive_mind.model.evidence import HiveFact, Provenance, Reason, Stamp, Statement

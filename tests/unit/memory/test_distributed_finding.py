@@ -15,7 +15,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Sharing

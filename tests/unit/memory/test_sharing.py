@@ -17,7 +17,7 @@ from hive_mind.memory.sharing import (
     roots_to_offer,
     taken_back,
 )
-from hive_mind.memory.transfer.transfer import read_records
+from hive_mind.memory.transfer import read_records
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from tests.builders import Home, fact, lines_of

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.admission import malformed
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import decide
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.intake import new_fact
 from hive_mind.memory.sharing import statement_of
-from hive_mind.memory.transfer.transfer import line_of, record_of
+from hive_mind.memory.transfer import line_of, record_of
 from hive_mind.model.content import Candidate
 from hive_mind.model.erasure import SUBJECT_WORDS_MAX, Erasures, Kind, erasure_of, read_key
 from hive_mind.model.evidence import FIELDS, LISTS, Assertion, Stamp, Statement, said_of

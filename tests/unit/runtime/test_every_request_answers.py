@@ -35,7 +35,7 @@ from hive_mind.hive.effects import (
 from hive_mind.hive.query import Latencies
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered, Probe
 from hive_mind.model.ids import fact_id

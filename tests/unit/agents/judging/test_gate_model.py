@@ -11,7 +11,7 @@ from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgeSettings, JudgmentAction
 from hive_mind.judge.rules import RulesAtWork, RuleSet
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.model.fact import Sharing
 from tests.unit.agents.town import by_text, is_taken, reply, rule, shown, town, verdict
 from tests.waiting import until

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from hive_mind.agents.runs.memory_tools import file_tools
 from hive_mind.agents.runs.run_tools import DELEGATE, RunFiles, RunTools, UsedCredentials
-from hive_mind.agents.tools.memory_tools import file_tools
 from hive_mind.credentials import Secret
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.content import ToolCall

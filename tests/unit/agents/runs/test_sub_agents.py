@@ -10,9 +10,9 @@ import pytest
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import RunJournal, document_of, health_of, run_ids
-from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import Ledger, memory

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from hive_mind.agents.runs.memory_tools import file_tools
 from hive_mind.agents.runs.run_tools import RunFiles
-from hive_mind.agents.tools.memory_tools import file_tools
 from hive_mind.errors import InvalidInput
 from hive_mind.runs.prompt import ADAPT_CHARACTERS_MAX
 from hive_mind.tools import Toolbox, ToolContext

@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.queen_talk import HeardEvents
-from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
+from hive_mind.agents.runs.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import Ledger, memory
 from hive_mind.runs.spec import WorkerSpec

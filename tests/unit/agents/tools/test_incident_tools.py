@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.tools.memory_tools import incident_tools, report_of
+from hive_mind.agents.runs.memory_tools import incident_tools, report_of
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from hive_mind.agents.runs.memory_tools import memory_tools
 from hive_mind.agents.runs.run_tools import RunFiles
-from hive_mind.agents.tools.memory_tools import memory_tools
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory

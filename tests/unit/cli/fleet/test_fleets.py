@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli.app import app
-from hive_mind.cli.fleet import logs
-from hive_mind.cli.fleet.logs import latest_lines
+from hive_mind.cli.fleet import live
+from hive_mind.cli.fleet.live import latest_lines
 from hive_mind.control.processes import ProcessFiles
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import InvalidInput, ManifestError
@@ -84,17 +84,17 @@ def test_the_shell_is_offered_names(tmp_path, monkeypatch):
 def test_logs_are_those_of_the_process_an_agent_runs_in(tmp_path):
     folder = fleet(tmp_path, "team", allocation={"team-0": {"team-0": ("ada", "ben")}, "team-1": {"team-1": ("cleo",)}})
 
-    assert logs.processes_of(folder, "ben") == ["team-0"]
-    assert logs.processes_of(folder, "team-1") == ["team-1"]
-    assert logs.processes_of(folder, "") == ["team-0", "team-1"]
+    assert live.processes_of(folder, "ben") == ["team-0"]
+    assert live.processes_of(folder, "team-1") == ["team-1"]
+    assert live.processes_of(folder, "") == ["team-0", "team-1"]
     with pytest.raises(InvalidInput, match="'zoe'"):
-        logs.processes_of(folder, "zoe")
+        live.processes_of(folder, "zoe")
 
 
 def test_logs_of_a_process_that_left_the_fleet_can_still_be_read(tmp_path):
     folder = fleet(tmp_path, "team", allocation={"ada": {"ada": ("ada",)}})
     ProcessFiles(folder.path, "ben").log.write_text("2026-01-01 00:00:00,000 INFO ben: finishing\n")
-    assert logs.processes_of(folder, "ben") == ["ben"]
+    assert live.processes_of(folder, "ben") == ["ben"]
 
 
 def test_several_logs_that_are_followed_end_alike_when_the_reader_goes_away(tmp_path, monkeypatch):
@@ -104,10 +104,10 @@ def test_several_logs_that_are_followed_end_alike_when_the_reader_goes_away(tmp_
     folder = fleet(tmp_path, "research", allocation={name: {name: (name,)} for name in ("ada", "ben")})
     for name in ("ada", "ben"):
         ProcessFiles(folder.path, name).log.write_text("2026-01-01 00:00:00,000 INFO ready\n")
-    monkeypatch.setattr(logs, "show", gone)
+    monkeypatch.setattr(live, "show", gone)
 
     with pytest.raises(BrokenPipeError):
-        asyncio.run(logs.logs.__wrapped__(follow=True, home=tmp_path))
+        asyncio.run(live.logs.__wrapped__(follow=True, home=tmp_path))
 
 
 def test_lines_of_several_logs_are_put_in_the_order_of_their_times(tmp_path):

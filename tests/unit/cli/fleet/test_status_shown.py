@@ -8,7 +8,7 @@ from rich.console import Console
 
 from hive_mind.cli import fleet as status_shown
 from hive_mind.cli.fleet import FleetFormat, describe, get, live
-from hive_mind.cli.fleet.logs import LogLine
+from hive_mind.cli.fleet.live import LogLine
 from hive_mind.control.status import AgentView, Condition, FleetStatus, ProcessView
 from hive_mind.runtime.workers import NodeStatus
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.evals.arms.methods import CANDIDATES_PER_HIT, newness_of
+from hive_mind.evals.arms import CANDIDATES_PER_HIT, newness_of
 from hive_mind.evals.experiments import Arm
 from tests.unit.evals.arms.notes import NoVectors, drawn, scope_of, told
 

@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.evals.datasets.jsonl import write_jsonl
 from hive_mind.evals.generating import generate
-from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
+from hive_mind.evals.running.harness import RetrievalRun, evaluate
 from hive_mind.runtime.settings import Settings
 from tests.sampled import thorough
 

@@ -7,7 +7,7 @@ import pytest
 from hive_mind.evals.experiments import Arm, Fault, Row
 from hive_mind.evals.report import write_report
 from hive_mind.evals.report.findings import chosen
-from hive_mind.measure.differences import JUDGED_MIN, Difference
+from hive_mind.measure import JUDGED_MIN, Difference
 from tests.unit.evals.report.invented import experiment, write_run
 from tests.unit.evals.report.test_page import Page
 

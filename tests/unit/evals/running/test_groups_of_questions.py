@@ -8,8 +8,7 @@ import pytest
 from hive_mind.evals.datasets import pooled
 from hive_mind.evals.datasets.load import load_dataset
 from hive_mind.evals.experiments import Arm, DataSource, Experiment, Retrieval
-from hive_mind.evals.running.harness import RunOrder, run
-from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
+from hive_mind.evals.running.harness import RetrievalRun, RunOrder, evaluate, run
 from hive_mind.evals.scorecard import write_scorecard
 from hive_mind.runtime.settings import Settings
 

@@ -14,7 +14,7 @@ from hive_mind.cli.app import app
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.experiments import Arm, cells_of
 from hive_mind.evals.running.cell import CellOrder, run_cell
-from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate, experiment_of
+from hive_mind.evals.running.harness import RetrievalLine, RetrievalRun, evaluate, experiment_of
 from hive_mind.evals.running.vector_cache import Vectors
 from hive_mind.hive.topology.spec import NAMES, SPECS, TopologyName
 from hive_mind.ranking.pipeline import RankingSettings, rank

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.gating import CellChange, RunChange, compare_sides, side_of
-from hive_mind.measure.differences import MetricChange
+from hive_mind.measure import MetricChange
 from tests.unit.evals.scorecards.written_runs import FLAT_ID, NOTES, SINGLE_ID, Rows, row, rows, written_run
 
 

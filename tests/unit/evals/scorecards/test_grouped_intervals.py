@@ -9,8 +9,7 @@ import pytest
 from hive_mind.evals.experiments import Row
 from hive_mind.evals.gating import compare_sides, side_of
 from hive_mind.evals.scorecard import write_scorecard
-from hive_mind.measure import Estimate
-from hive_mind.measure.differences import Difference
+from hive_mind.measure import Difference, Estimate
 from tests.unit.evals.scorecards.written_runs import FLAT_ID, SINGLE_ID, row, written_run
 
 # Eight conversations of ten questions each: what one question finds, all of its conversation find.

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.gate import PARTS, PRIVATE, Figures, figures, sentences
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import decide
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from tests.builders import fact
 
 GATE = PromotionSettings()

@@ -11,9 +11,9 @@ from time import process_time
 import pytest
 
 from hive_mind.cognition.prompts import prompt
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.instructions import RULES, instruction_in
 from hive_mind.memory.gate.promotion import decide
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from tests.builders import fact
 
 FOLDER = Path(__file__).parents[3] / "data" / "instructions"

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.transfer.transfer import read_records
+from hive_mind.memory.transfer import read_records
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import episode_id, fact_id
 from tests.builders import Home, lines_of

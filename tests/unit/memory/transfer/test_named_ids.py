@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from hive_mind.memory.transfer.transfer import NamedIds
+from hive_mind.memory.transfer import NamedIds
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.measuring import Shown
-from hive_mind.retrieval.measuring.plotting import drawn
+from hive_mind.retrieval.measuring import Shown, drawn
 from tests.unit.retrieval.measurements import config, evaluation
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.texts.asciidoc_text import text_of_asciidoc
+from hive_mind.runtime.texts.markdown_text import text_of_asciidoc
 from hive_mind.runtime.texts.text_files import is_learned, read_text
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hive_mind.errors import InvalidInput, UnknownBackend
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.workers import worker_host as worker_parts
 from hive_mind.runtime.workers.config import BusConfig, ModelsConfig, NodeConfig

@@ -18,13 +18,13 @@ from hive_mind.agents.agent import turn
 from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.learning import Learned, LearningPlan, LearningSteps
 from hive_mind.agents.runs.run_tools import RunFiles
-from hive_mind.cognition.reader import Reader
+from hive_mind.cognition import Reader
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.memory.disputes import dispute_text
+from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import decide
-from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.content import Candidate, Content, LeftOut
 from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.gathered import Question

@@ -1,1 +1,0 @@
-"""Tools of runs: memory, files, incidents, the fleet."""
