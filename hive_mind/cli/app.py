@@ -146,7 +146,7 @@ _OF_FLEETS = (
     Entry("wait", "fleet.describe", "Wait until a condition is met. Exit code 1 means that it was not met in time."),
     Entry(
         "logs",
-        "fleet.logs",
+        "fleet.live",
         "Print what an agent's process logged, also of one that ended. Agents of one process share its log.",
     ),
     Entry("scale", "fleet.members", "Change how many agents an entry with a count stands for."),

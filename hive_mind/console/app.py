@@ -294,7 +294,7 @@ async def _changes(visit: Visit) -> AsyncGenerator[Any, None]:
     before = ""
     while True:
         look = await _look(visit)
-        html = visit.part("_fleet.html", seen=look)
+        html = visit.part("fleet", look, PREFIX)
         yield {"figures": look.figures} | ({"html": html} if html != before else {})
         before = html
         await asyncio.sleep(_LOOK_EVERY_S)

@@ -329,7 +329,7 @@ async def _steps(visit: Visit, agent: str, run: str) -> AsyncGenerator[Any, None
         async for event in events:
             data = msgspec.json.decode(event.data)
             if event.kind.startswith("run.") and data.get("run") == run:
-                yield {"line": visit.part("_step.html", step=step_shown(event.kind.removeprefix("run."), data))}
+                yield {"line": visit.part("step", step_shown(event.kind.removeprefix("run."), data))}
 
 
 def step_shown(kind: str, event: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 Sessions are of browsers that followed a link which was good once; only a program with the worker's token gets such a link. They
 are in memory, so they end with the process. A decision is a line of JSON in a file of the fleet, on disk before the page says
 that it is done; of the person who decided only the session is known, and of that a digest is kept.
+
+All that a template shows is escaped; what a fact, a source or a log says is text and never markup.
 """
 
 import asyncio
@@ -13,10 +15,12 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, Generic, TypeVar
-from urllib.parse import quote, urlencode
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 from aiohttp import web
@@ -25,9 +29,74 @@ from hive_mind import __version__
 from hive_mind.agents.runs.event_streams import beating
 from hive_mind.console import LINK_S, PREFIX
 from hive_mind.console.seen import Fleet, RunFolders
+from hive_mind.counted import counted
 from hive_mind.errors import BackendError, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.model.decoding import json_decoder
+from hive_mind.regex import regex
 from hive_mind.safe_files import append_line
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_DRIVE = regex(r"[A-Za-z]:\\")
+# A root, a folder and a name are no longer than what would stand for them.
+_PARTS_SHOWN = 3
+_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+@cache
+def environment() -> "Environment":
+    """The templates. A name that a template does not get is an error and not an empty place."""
+    # Loaded with the first page: a worker that nobody looks at holds no templates.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made_environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made_environment.filters |= {"counted": counted, "when": when, "since": since, "link": link, "share": share, "figure": figure}
+    made_environment.filters["brief"] = brief
+    return made_environment
+
+
+def when(at_us: int) -> str:
+    """A moment, in microseconds since 1970, as a person reads it; "" for 0."""
+    return datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M UTC") if at_us else ""
+
+
+def since(at_ms: int) -> str:
+    """For how long it has been so: "3 h"; "" where that is not known."""
+    if not at_ms:
+        return ""
+    age_s = max(0.0, time.time() - at_ms / 1000)
+    size, unit = next(((size, unit) for size, unit in _UNITS if age_s >= size), _UNITS[-1])
+    return f"{int(age_s // size)} {unit}"
+
+
+def link(source: str) -> str:
+    """The address of a source that is one of the web; "" for all others, above all for what would run: `javascript:`."""
+    try:
+        parts = urlsplit(source)
+    except ValueError:
+        return ""
+    return source if parts.scheme in ("http", "https") and parts.netloc else ""
+
+
+def brief(source: str) -> str:
+    """A source that is a whole path, by its last folder and its name: the rest is the same in every line. Others as they are."""
+    path = PureWindowsPath(source) if _DRIVE.match(source) else PurePosixPath(source)
+    return f"…/{path.parent.name}/{path.name}" if path.is_absolute() and len(path.parts) > _PARTS_SHOWN else source
+
+
+def share(part: float) -> str:
+    """0.5 as "50 %". Rounded down: what is not complete must not read as if it was."""
+    return f"{int(part * 100 + 1e-9)} %"
+
+
+def figure(number: float | None) -> str:
+    """A score as it is compared by eye."""
+    return "–" if number is None else f"{number:.3f}"
+
 
 SESSION_S = 12 * 3600.0
 # Beyond these the oldest goes.
@@ -257,8 +326,6 @@ class Visit:
         return names[0]
 
     def show(self, template: str, /, status: int = 200, **values: Any) -> web.Response:
-        from hive_mind.console.rendering import render
-
         frame = {
             "prefix": PREFIX,
             "pages": self.console.pages,
@@ -268,12 +335,12 @@ class Visit:
             # Not to a browser that was not let in.
             "fleet_name": self.console.name if self.session.cookie else "",
         }
-        return web.Response(text=render(template, **frame, **values), status=status, content_type="text/html")
+        page = environment().get_template(template).render(**frame, **values)
+        return web.Response(text=page, status=status, content_type="text/html")
 
-    def part(self, template: str, /, **values: Any) -> str:
-        from hive_mind.console.rendering import render
-
-        return render(template, prefix=PREFIX, csrf=self.session.csrf, **values)
+    def part(self, macro: str, /, *values: Any) -> str:
+        """A part of a page, to be put in its place."""
+        return str(getattr(environment().get_template("_macros.html").module, macro)(*values))
 
     def go(self, path: str, **query: str) -> web.Response:
         """After a form: the page that shows what became of it."""

@@ -21,7 +21,7 @@ OF_NO_TEXT = {
     "cli/app.py",
     "cli/running.py",
     "cognition/prompts/__init__.py",
-    "console/rendering.py",
+    "console/visit.py",
     "control/planning/desired.py",
     "evals/generating/world.py",
     "evals/report/__init__.py",

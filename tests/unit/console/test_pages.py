@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind.bus import Envelope
 from hive_mind.bus.dead_letters import refusal
-from hive_mind.console.rendering import brief
+from hive_mind.console.visit import brief
 from hive_mind.evals.experiments import Arm
 from hive_mind.evals.report import write_report
 from hive_mind.model.messages import Receipt
