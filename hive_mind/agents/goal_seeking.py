@@ -20,10 +20,10 @@ from hive_mind.agents.agent import LearningAgent, Steps, turn
 from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps
+from hive_mind.agents.runs import worker_called
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import say_to
-from hive_mind.agents.workers import worker_called
 from hive_mind.cognition import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal

@@ -19,7 +19,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.fleet_tools import FleetDirectory, assigned, paused, settled
 from hive_mind.agents.runs.run_journal import GOING, RunJournal, document_of, health_of, run_ids
 from hive_mind.clocks import time_text, wall_clock_ms
-from hive_mind.cognition.prompts import fenced
+from hive_mind.cognition import fenced
 from hive_mind.errors import BackendError, HiveError, InvalidInput, ModelOutputError
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.items import Decision, ItemView

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 import msgspec
 
+from hive_mind.cli import printing
 from hive_mind.cli.printing import INDENT, table_lines
 from hive_mind.cli.printing import Cell as Cell
 from hive_mind.cli.printing import ProgressPrinter as ProgressPrinter
@@ -46,9 +47,7 @@ def say(message: str, style: str = "") -> None:
     if _is_plain(sys.stderr):
         _print(sys.stderr, message)
         return
-    from hive_mind.cli import styled
-
-    styled.print_styled(message, style, stderr=True)
+    printing.print_styled(message, style, stderr=True)
 
 
 def show(text: str = "", style: str = "") -> None:
@@ -56,27 +55,21 @@ def show(text: str = "", style: str = "") -> None:
     if _is_plain(sys.stdout):
         _print(sys.stdout, text)
         return
-    from hive_mind.cli import styled
-
-    styled.print_styled(text, style, stderr=False)
+    printing.print_styled(text, style, stderr=False)
 
 
 def show_prose(text: str, style: str = "") -> None:
     """A paragraph of the result, on stdout, in lines of a readable length also where there is no terminal."""
     width = _PROSE_COLUMNS
     if not _is_plain(sys.stdout):
-        from hive_mind.cli import styled
-
-        width = min(styled.columns(), width)
+        width = min(printing.columns(), width)
     show("\n".join(textwrap.fill(line, width) for line in text.splitlines()), style)
 
 
 def show_indented(text: str, style: str = "", lead: str = "") -> None:
     """Lines of the result, set in, after a `lead` such as a number; what does not fit a terminal goes on under its beginning."""
     if not _is_plain(sys.stdout):
-        from hive_mind.cli import styled
-
-        styled.print_indented(text, style, lead)
+        printing.print_indented(text, style, lead)
         return
     for number, line in enumerate(text.splitlines()):
         _print(sys.stdout, f"{'' if number else lead:<{INDENT}}{line}".rstrip())
@@ -88,9 +81,7 @@ def show_table(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: 
         for line in table_lines(titles, rows, right):
             sys.stdout.write(line + "\n")
         return
-    from hive_mind.cli import styled
-
-    styled.print_table(titles, rows, right=right)
+    printing.print_table(titles, rows, right=right)
 
 
 def show_json(value: object) -> None:
@@ -119,9 +110,7 @@ def progress(unit: str) -> Iterator[ProgressPrinter]:
     if _is_plain(sys.stderr):
         yield line
         return
-    from hive_mind.cli import styled
-
-    with styled.progress(unit, line) as report:
+    with printing.progress(unit, line) as report:
         yield report
 
 

@@ -14,10 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from hive_mind.cognition import Extraction
+from hive_mind.cognition import Extraction, prompt
 from hive_mind.cognition.answering.quoting import not_known
 from hive_mind.cognition.budget import Budget, reply_of
-from hive_mind.cognition.prompts import prompt
 from hive_mind.cognition.replies import (
     FactReply,
     FactsReply,

@@ -157,7 +157,7 @@ class _Doors:
                 _log.error("a page failed: %s", request.path, exc_info=error)
                 status, why = 500, "this is a defect of the console; the log of its process says more"
         session = self._sessions.find(request.cookies.get(_cookie_of(request), "")) or _NOBODY
-        return Visit(self._console, request, session).show("error.html", status=status, why=why, code=status)
+        return Visit(self._console, request, session).show("_frame.html", status=status, why=why, code=status)
 
     async def _handled(self, request: web.Request, handler: _Plain) -> web.StreamResponse:
         if self._hosts and request.url.host not in self._hosts:

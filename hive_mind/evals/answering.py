@@ -25,11 +25,11 @@ from typing import BinaryIO, Literal
 
 import msgspec
 
+from hive_mind.cognition import fenced
 from hive_mind.cognition.answering.quoting import PREFACE
 from hive_mind.cognition.budget import Budget, Spending, estimated_input_tokens, reply_of, usd_of
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
-from hive_mind.cognition.prompts import fenced
 from hive_mind.cognition.replies import numbered
 from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput
 from hive_mind.evals.datasets import LabelledQuestion

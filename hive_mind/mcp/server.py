@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field
 from hive_mind import __version__
 from hive_mind.api.request import Progress
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.mcp.results import (
+from hive_mind.mcp import (
     Changed,
     Conflicts,
     Recall,

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.cli.fleet.gate import applied_in, fleet_change, judge_runs
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.planning.desired import desired
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder
 from hive_mind.evals.experiments import DataSource
-from hive_mind.evals.fleet_gate import applied_in, fleet_change, judge_runs
 from hive_mind.evals.running import read_run
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hive_mind.agents.runs import text_of
 from hive_mind.agents.runs.memory_tools import incident_tools
 from hive_mind.agents.runs.run_tools import RunFiles
-from hive_mind.agents.workers import text_of
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.judge.items import Decision, ItemView

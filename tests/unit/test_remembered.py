@@ -14,13 +14,13 @@ from tests.builders import Home
 PACKAGE = Path(hive_mind.__file__).parent
 # Of names of this program, members, files and settings, of numbers and digests: no text that anybody said follows from those.
 OF_NO_TEXT = {
-    "agents/workers/__init__.py",
+    "agents/runs/__init__.py",
     "backends.py",
     "bus/__init__.py",
     "bus/redis/wire.py",
     "cli/app.py",
     "cli/running.py",
-    "cognition/prompts/__init__.py",
+    "cognition/__init__.py",
     "console/visit.py",
     "control/planning/desired.py",
     "evals/generating/world.py",

@@ -19,7 +19,7 @@ from hive_mind.agents.judging.decision_log import AUDIT, LedgerLog, fact_judgmen
 from hive_mind.agents.judging.model_judge import ModelJudge, Verdicts, broken
 from hive_mind.agents.judging.rules_at_work import HiveMember
 from hive_mind.clocks import wall_clock_ms
-from hive_mind.cognition.prompts import instructions_of
+from hive_mind.cognition import instructions_of
 from hive_mind.cognition.replies import FactVerdict, fact_verdicts_reply
 from hive_mind.errors import HiveError
 from hive_mind.judge.calibration import JudgeTally

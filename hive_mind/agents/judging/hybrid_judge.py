@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from hive_mind.agents.judging import functions_at
 from hive_mind.agents.judging.decision_log import LedgerLog, log_of
-from hive_mind.agents.judging.functions import functions_at
 from hive_mind.agents.judging.model_judge import JudgeModels, ModelJudge, Verdicts
 from hive_mind.agents.judging.rules_at_work import HiveMember, HiveRules, rules_of
 from hive_mind.errors import InvalidInput

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
+from hive_mind.cognition import fenced, instructions_of
 from hive_mind.cognition.budget import Budget, Spending, reply_of, usd_of
-from hive_mind.cognition.prompts import fenced, instructions_of
 from hive_mind.cognition.replies import UnusableReplyError, VerdictReply, verdict_reply
 from hive_mind.errors import BackendError, BackendRejected, BudgetExceeded, HiveError, ModelOutputError
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion, as_text

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.queen_talk import HeardEvents, QueenTalk, order_from
+from hive_mind.agents.runs import text_of
 from hive_mind.agents.runs.executor import AGAIN_S, kept_up, stopped
 from hive_mind.agents.runs.fleet_tools import FleetDirectory
 from hive_mind.agents.runs.run_journal import is_known
 from hive_mind.agents.runs.run_keeper import Reply, RunKeeper
 from hive_mind.agents.watcher import Watcher
-from hive_mind.agents.workers import text_of
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import OPENED, PREFIX, Item, value_of

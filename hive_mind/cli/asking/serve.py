@@ -33,7 +33,7 @@ from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.mcp.results import AgentState, Status
+    from hive_mind.mcp import AgentState, Status
 
 
 class ResidentAgent(FleetAgent):

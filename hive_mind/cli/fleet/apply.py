@@ -1,11 +1,16 @@
-"""`hive-mind apply` and `plan`: make a fleet what its manifest says: what will be done, how it goes, and what runs then."""
+"""`hive-mind apply` and `plan`: make a fleet what its manifest says: what will be done, how it goes, and what runs then.
+
+`--render` writes it as files for Compose or a cloud instead; `--gate` is in `gate`.
+"""
 
 import asyncio
+import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -23,12 +28,16 @@ from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.control import TIMEOUT_S
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.safe_files import READABLE, write_whole
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import ConvergenceResult, HiveController
     from hive_mind.control.manifests.reading import Source
     from hive_mind.control.planning import Action, Plan, Whole
+    from hive_mind.control.platforms.in_containers import Keys
     from hive_mind.hive.topology.spec import Holding
+    from hive_mind.runtime.keys import KeyFolder
+    from hive_mind.runtime.workers.config import WorkerConfig
 
 
 Render = Annotated[
@@ -77,14 +86,12 @@ def apply(
     """
     source, folder = fleets.source_of(file, home), fleets.home_of(home)
     if gate:
-        from hive_mind.cli.fleet.rendering import pass_or_end
+        from hive_mind.cli.fleet.gate import pass_or_end
 
         pass_or_end(source, folder, gate, data)
     elif data is not None:
         raise InvalidInput("--data says where --gate finds its data sets: name the experiment with --gate, or leave out --data")
     if render is not None:
-        from hive_mind.cli.fleet.rendering import render_into
-
         return render_into(source, render, folder)
     if dry_run:
         return show_planned(source, folder, output)
@@ -321,3 +328,105 @@ def _spelled(value: object) -> str:
     if isinstance(value, dict):
         return "; ".join(f"{key}: {_spelled(part)}" for key, part in value.items()) or "(none)"
     return str(value)
+
+
+# Where containers keep what they keep, and say where they are.
+_HOME, _RUN = "/var/lib/hive-mind", "/run/hive-mind"
+_NEXT = {
+    "compose": "next: do what {0}/compose.yaml says in its head, then: docker compose -f {0}/compose.yaml up --wait",
+    "kubernetes": "next: kubectl apply -k {}",
+    "containerapps": "next: az deployment group create -g GROUP -f deploy/azure/main.bicep -p @{}/parameters.json",
+}
+_IGNORED = (
+    "# Secret: in secrets/ the key of each process, for that process alone, and passwords; in .env what compose.yaml asks for.",
+    "/secrets/",
+    "/.env",
+)
+_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".bicep", ".bicepparam"})
+
+
+async def render_into(source: "Source", folder: Path, home: Path) -> None:
+    """Write the files. Other files of the folder stay. `home` has the keys of the fleet. Raises `ConfigError`."""
+    from hive_mind.control.platforms.in_containers import USER, secret_files
+    from hive_mind.control.remembering import issued_for
+    from hive_mind.control.state import FleetFolder
+    from hive_mind.runtime.keys import KeyFolder
+
+    platform, fleet, kind = _platform(source), source.manifest.metadata.name, source.manifest.spec.platform.kind
+    issuer = KeyFolder(FleetFolder(home, fleet).path / "keys", fleet)
+    try:
+        before = _texts_in(folder)
+        configs = _configs(source, platform.configs_in(before))
+        _refuse_other_root(folder, issuer)
+        keys = issued_for(configs, issuer, is_given=source.manifest.spec.platform.keys == "given")
+        files = {**_public(folder, keys), **platform.render(source, configs, before, keys)}
+        for name, text in files.items():
+            write_whole(folder / name, text.encode(), READABLE)
+        secrets = secret_files(platform.workers_of(source, configs, keys), keys)
+        for path in _written(folder, secrets, issuer):
+            if kind == "compose" and os.geteuid() == 0:
+                os.chown(path, USER, USER)
+    except OSError as error:
+        raise InvalidInput(f"{folder} can't be written to: {error}") from error
+    for name in (*files, *secrets):
+        show(str(folder / name))
+    count = counted(len(files) + len(secrets), "file")
+    say(f"{count} written, nothing was started. Keep them: to render again goes on from them")
+    if keys.ids:
+        say(f"secrets/ has a secret key for each process; the root that issues them is in {issuer.path}: keep it")
+    say(_NEXT[kind].format(folder))
+
+
+def _platform(source: "Source") -> Any:
+    """The module of a platform; those that render have the same functions."""
+    kind = source.manifest.spec.platform.kind
+    if kind not in _NEXT:
+        raise InvalidInput(f"--render is for platform compose, containerapps or kubernetes; this fleet's is {kind}")
+    return import_module(f"hive_mind.control.platforms.{kind}")
+
+
+def _refuse_other_root(folder: Path, issuer: "KeyFolder") -> None:
+    """Certificates of another root would be worthless to members that run."""
+    path, ours = folder / "keys" / "root.pub", issuer.path / "root.pub"
+    if path.exists() and (not ours.exists() or ours.read_text("utf-8").strip() != path.read_text("utf-8").strip()):
+        raise InvalidInput(f"{folder} was rendered with the keys of another home: bring its folder of keys to {issuer.path}")
+
+
+def _public(folder: Path, keys: "Keys") -> dict[str, str]:
+    """Files with what everybody may know, and one that keeps what is secret out of version control."""
+    if not keys.public:
+        return {}
+    ignored = folder / ".gitignore"
+    lines = ignored.read_text("utf-8").splitlines() if ignored.exists() else []
+    lines += [line for line in _IGNORED if line not in lines]
+    return {f"keys/{name}": text for name, text in keys.public.items()} | {".gitignore": "\n".join(lines) + "\n"}
+
+
+def _written(folder: Path, secrets: Mapping[str, str], issuer: "KeyFolder") -> Iterator[Path]:
+    """Write the key of each process, for its owner alone, and delete those that were replaced. The files that are new."""
+    for name, process in secrets.items():
+        path = folder / name
+        # Called after what is in it; by now it may belong to the user that runs the containers.
+        if not path.exists():
+            write_whole(path, issuer.key_of(process)[1].encode())
+            yield path
+    for path in (folder / "secrets").glob("key-*.key") if secrets else ():
+        if f"secrets/{path.name}" not in secrets:
+            path.unlink()
+
+
+def _texts_in(folder: Path) -> dict[str, str]:
+    """The texts in the folder that may have been rendered."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.suffix in _SUFFIXES and path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in paths}
+
+
+def _configs(source: "Source", before: "Mapping[str, WorkerConfig]") -> "Mapping[str, WorkerConfig]":
+    from hive_mind.control.manifests.expansion import expanded
+    from hive_mind.control.manifests.sources import SourceReader
+    from hive_mind.control.planning.desired import desired
+    from hive_mind.control.remembering import remembered
+
+    sources_by_agent = {agent.name: agent.sources for agent in expanded(source.manifest)}
+    sources = SourceReader().read(sources_by_agent, source.folder)
+    return desired(source.manifest, source.folder, _HOME, remembered(before), sources, run=_RUN).processes

@@ -39,8 +39,8 @@ from hive_mind.cli.fleet import (
 )
 from hive_mind.cli.options import Group
 from hive_mind.cli.output import Cell, plain, printable, say, show, show_table
+from hive_mind.cli.printing import table_of
 from hive_mind.cli.running import FAILED, Stopped
-from hive_mind.cli.styled import table_of
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
 

@@ -188,7 +188,7 @@ def ruled(worker: "WorkerSpec", files: Sequence[Path] | None) -> "WorkerSpec":
 
 def functions_of(given: Sequence[str]) -> "dict[str, Callable[..., Any]]":
     """Functions by name. Raises `InvalidInput`."""
-    from hive_mind.agents.judging.functions import functions_at
+    from hive_mind.agents.judging import functions_at
 
     places = {}
     for assignment in given:
@@ -287,7 +287,7 @@ async def worker(name: Named = "", graph: AsGraph = False, output: options.Outpu
     A worker is a graph: nodes that do something (a model with tools, one call, a question to a person), and edges between them.
     `hive-mind file validate` checks one.
     """
-    from hive_mind.agents.workers import bundled, text_of
+    from hive_mind.agents.runs import bundled, text_of
     from hive_mind.runtime.workers.runs import worker_named
 
     if not name:

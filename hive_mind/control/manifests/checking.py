@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
-from hive_mind.agents.judging.functions import parted
+from hive_mind.agents.judging import parted
 from hive_mind.bus.address import BusAddress
 from hive_mind.control.manifests import RANKED, Embedding, HiveManifest, Retrieval, Topology, Trigger
 from hive_mind.control.manifests.bus_checking import bus_findings, is_in_cloud, is_one_process

@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hive_mind import backends
-from hive_mind.agents import workers
-from hive_mind.agents.judging.functions import parted
+from hive_mind.agents import runs
+from hive_mind.agents.judging import parted
 from hive_mind.agents.judging.rules_at_work import rules_in
 from hive_mind.bus.address import address_of
 from hive_mind.control.manifests import RANKED, Agent, HiveManifest
@@ -321,10 +321,10 @@ def _with_worker(agent: Agent, folder: Path, manifest: HiveManifest) -> Agent:
 def _worker_text(worker: str, folder: Path) -> tuple[str, str]:
     """The text of a worker, and what its file is called."""
     file = folder / worker
-    if worker in workers.bundled() and not file.exists():
-        return workers.text_of(worker), worker
+    if worker in runs.bundled() and not file.exists():
+        return runs.text_of(worker), worker
     if not file.is_file():
-        bundled_names = ", ".join(workers.bundled())
+        bundled_names = ", ".join(runs.bundled())
         raise InvalidInput(
             f"there is no file {worker!r}, relative to {folder}; give one of kind Worker, or one of {bundled_names}"
         )

@@ -23,8 +23,8 @@ from typing import Any
 
 from pydantic import Field
 
+from hive_mind.cognition import fenced
 from hive_mind.cognition.budget import Budget, reply_of
-from hive_mind.cognition.prompts import fenced
 from hive_mind.errors import ModelOutputError
 from hive_mind.forms import Form
 from hive_mind.forms.reading import read

@@ -15,11 +15,11 @@ from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import RunJudge
 from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.agents.judging.rules_at_work import HiveRules
+from hive_mind.agents.runs import bundled, text_of
 from hive_mind.agents.runs.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.runs.memory_tools import file_tools, incident_tools, memory_tools
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_tools import RunFiles
-from hive_mind.agents.workers import bundled, text_of
 from hive_mind.cognition import Reader
 from hive_mind.errors import InvalidInput, WorkerFileError
 from hive_mind.forms.reading import text_of as text_of_file

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from hive_mind.cli import output, styled
+from hive_mind.cli import output, printing
 from hive_mind.cli.output import printable, progress, show_indented, shown_source
 
 
@@ -45,9 +45,9 @@ def test_a_pipe_gets_what_rich_would_have_printed(capsys, text):
     printed = []
     for work in (
         lambda: output.show(text, "bold"),
-        lambda: styled.print_styled(text, "bold", stderr=False),
+        lambda: printing.print_styled(text, "bold", stderr=False),
         lambda: output.show_indented(text, "dim", "  1."),
-        lambda: styled.print_indented(text, "dim", "  1."),
+        lambda: printing.print_indented(text, "dim", "  1."),
     ):
         work()
         printed.append(capsys.readouterr().out)
@@ -68,5 +68,5 @@ def test_a_table_for_a_pipe_is_what_rich_would_have_printed(capsys):
 
         output.show_table(titles, rows, right=right)
         printed = capsys.readouterr().out
-        styled.print_table(titles, rows, right=right)
+        printing.print_table(titles, rows, right=right)
         assert printed == capsys.readouterr().out, (titles, rows, right)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.cli.fleet.rendering import render_into
+from hive_mind.cli.fleet.apply import render_into
 from hive_mind.control.planning.desired import Desired, desired
 from hive_mind.control.platforms import containerapps, kubernetes
 from hive_mind.control.platforms.in_containers import HOME, RUN

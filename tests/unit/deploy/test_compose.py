@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hive_mind.cli.fleet.rendering import render_into
+from hive_mind.cli.fleet.apply import render_into
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.platforms import in_containers
 from hive_mind.runtime.workers.config import read_config

@@ -11,7 +11,7 @@ from mcp_types import ElicitResult
 
 from hive_mind.api.request import Progress
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.mcp.results import AgentState, Status
+from hive_mind.mcp import AgentState, Status
 from hive_mind.mcp.server import memory_server
 
 SCHEMA_BYTES_MAX = 10_000

@@ -6,7 +6,7 @@ from collections.abc import Collection
 import pytest
 import yaml
 
-from hive_mind.agents.workers import bundled, text_of
+from hive_mind.agents.runs import bundled, text_of
 from hive_mind.errors import InvalidInput, WorkerFileError
 from hive_mind.runs.worker_file import WorkerFile, mermaid, worker_of
 from tests.unit.runs.flow import worker

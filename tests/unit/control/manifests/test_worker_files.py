@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.workers import text_of, worker_called
+from hive_mind.agents.runs import text_of, worker_called
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.errors import ManifestError
 from hive_mind.runs.spec import WorkerSpec

@@ -118,7 +118,7 @@ def test_nothing_is_left_when_whoever_measures_is_killed(tmp_path: Path):
 
 def test_no_worker_is_left_when_its_guardian_is_killed_too(tmp_path: Path):
     with measuring_elsewhere(tmp_path) as (measuring, begun, servers):
-        for guardian in (one for one in begun if "process_guardian" in " ".join(one.cmdline())):
+        for guardian in (one for one in begun if "processes_arm" in " ".join(one.cmdline())):
             guardian.kill()
         measuring.send_signal(signal.SIGKILL)
 

@@ -10,7 +10,7 @@ from time import process_time
 
 import pytest
 
-from hive_mind.cognition.prompts import prompt
+from hive_mind.cognition import prompt
 from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.instructions import RULES, instruction_in
 from hive_mind.memory.gate.promotion import decide

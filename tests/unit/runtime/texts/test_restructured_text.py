@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.runtime.texts import Document
-from hive_mind.runtime.texts.restructured_text import read_restructured_text
+from hive_mind.runtime.texts.formats import read_restructured_text
 from hive_mind.runtime.texts.text_files import document_in, is_learned
 
 

@@ -1,4 +1,4 @@
-"""Before a fleet changes: does it find as well with the wanted manifest as with the applied one?
+"""`hive-mind apply --gate`, before a fleet changes: does it find as well with the wanted manifest as with the applied one?
 
 Both are put into arms of an evaluation and asked the same questions of the same data. An arm is a topology with its sizes, a
 ranking and an embedding; where these stay as they are, nothing is asked. Anything else that affects results, such as the gate of
@@ -11,6 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+import typer
+
+from hive_mind.cli.options import settings_for
+from hive_mind.cli.output import progress, say, say_refused
+from hive_mind.cli.running import FAILED, USAGE
 from hive_mind.control.manifests.reading import Source, settled
 from hive_mind.control.planning.changes import READ, Change
 from hive_mind.control.planning.desired import desired
@@ -19,7 +24,9 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import read_json
 from hive_mind.evals.experiments import Arm, DataSource, Experiment, Fault, Retrieval
-from hive_mind.evals.gating import Judgement, Side, judge_run
+from hive_mind.evals.experiments.form import GATE
+from hive_mind.evals.experiments.reading import read_experiment
+from hive_mind.evals.gating import Judgement, Side, evidence, judge_run
 from hive_mind.evals.running import MeasuredRun, read_run
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.hive.topology.spec import SINGLE, TopologyName, has_node_per, reads
@@ -177,3 +184,52 @@ def _unmeasured(before: Sequence[WorkerConfig], after: Sequence[WorkerConfig]) -
     for path, value_of in READ.items() if before and after else ():
         if path.startswith(_UNMEASURED) and (old := value_of(before[0])) != (new := value_of(after[0])):
             yield Change(path, old, new)
+
+
+def pass_or_end(source: Source, home: Path, questions: str, data: Path | None = None) -> None:
+    """Return where the change may be made; end with exit code 1 where it is refused, and with 2 where that can't be judged.
+
+    `asked` is an experiment or a question file, `data` where the experiment's paths are looked for first. Not for a coroutine:
+    cells run in processes of their own, and Ctrl-C ends them. Raises `HiveError`.
+    """
+    # Always read: its mistakes are reported even where nothing is measured.
+    experiment = None if is_question_file(Path(questions)) else _experiment_at(questions, data)
+    change = fleet_change(source, home)
+    # Print the parts that are measured, and those that can't be.
+    for metric in change.unmeasured:
+        say(f"note: --gate does not measure {metric}", style="yellow")
+    if change.applied is None:
+        say("--gate: nothing was applied before, so there is nothing to fall behind")
+    elif not change.is_asked:
+        say("--gate: topology, ranking and embedding stay as they are, so nothing was asked")
+    if not change.is_asked:
+        return
+    folder, settings = FleetFolder(home, source.manifest.metadata.name).path / "gate", settings_for(home)
+    experiment = experiment or questions_asked(Path(questions), change.agents, folder, settings)
+    with progress("cells") as report:
+        judged = judge_change(change, experiment, folder, settings, report)
+    _show(judged, folder)
+    if not judged.allowed:
+        raise typer.Exit(USAGE if judged.unjudged else FAILED)
+
+
+def _experiment_at(file_or_name: str, data: Path | None) -> Experiment:
+    experiment = read_experiment(file_or_name, data, GATE)
+    if experiment.absent:
+        say(f"note: --gate does not ask {', '.join(experiment.absent)}: their files are not there", style="yellow")
+    return experiment.experiment
+
+
+def _show(judgement: Judgement, folder: Path) -> None:
+    if judgement.allowed:
+        for cell in judgement.cells:
+            for metric in cell.metrics:
+                if metric.metric.split("@")[0] in CERTAIN and metric.difference:
+                    say(f"--gate: {cell.before} → {cell.after}: {metric.metric} {evidence(metric)}", style="green")
+        return
+    reasons = (*judgement.unjudged, *(f"{ground.about}: {ground.message}" for ground in judgement.grounds))
+    if judgement.grounds:
+        hint = f"look closer with hive-mind eval report {folder / 'applied'}, and {folder / 'wanted'}"
+        say_refused("refused by --gate; nothing was changed", reasons, hint)
+    else:
+        say_refused("--gate can't judge, so nothing was changed", reasons)
