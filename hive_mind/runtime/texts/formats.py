@@ -4,8 +4,8 @@ A new format is one more entry of `FORMATS`. A package is loaded only by the rea
 nothing.
 
 reStructuredText is read here, through docutils: as a page, with titles, lists, tables and code. Sphinx has directives and roles
-that docutils lacks, and every project some of its own: of an unknown one its words are kept, as those of a term where it describes
-something, and so are the words of a part that docutils finds wrong.
+that docutils lacks, and every project some of its own: of an unknown one its words are kept, as those of a term where it
+describes something, and so are the words of a part that docutils finds wrong.
 """
 
 import io
