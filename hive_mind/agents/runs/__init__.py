@@ -1,11 +1,13 @@
-"""Driving a run: what it wants is done, its steps are kept; tools of a memory, of files and of the fleet."""
+"""Driving a run: what it wants is done, its steps are kept. Tools of a memory, of files, of the fleet; bundled workers."""
 
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runs.spec import WorkerSpec
-from hive_mind.runs.worker_file import worker_of
+
+if TYPE_CHECKING:
+    from hive_mind.runs.spec import WorkerSpec
 
 _FOLDER = files("hive_mind.agents").joinpath("workers")
 
@@ -23,6 +25,9 @@ def text_of(name: str) -> str:
 
 
 @cache
-def worker_called(name: str) -> WorkerSpec:
+def worker_called(name: str) -> "WorkerSpec":
     """One of them. Raises `InvalidInput`."""
+    # A run or none may follow: an idle process does without it.
+    from hive_mind.runs.worker_file import worker_of
+
     return worker_of(text_of(name), name)

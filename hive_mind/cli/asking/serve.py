@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ResidentAgent(FleetAgent):
-    """An agent whose process is started again when it has ended. See `mcp.results.ServedAgent`."""
+    """An agent whose process is started again when it has ended. See `mcp.ServedAgent`."""
 
     may_revive = True
 
