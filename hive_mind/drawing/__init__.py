@@ -102,6 +102,11 @@ def dark_rules(drawing: str) -> str:
 WIDTH = 5.0
 HEIGHT = 3.0
 _PNG_DPI = 200
+_LEGEND_LINE = 0.21
+_FILLS = {"in-process": "full", "redis": "bottom", "simulator": "none"}
+_LINES = {"in-process": "-", "redis": "--", "simulator": ":"}
+# Characters of a legend of which two stand side by side.
+_SHORT = 29
 _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 _STYLE: dict[Any, Any] = {
     "axes.edgecolor": COLOURS["faint"].light,
@@ -153,6 +158,24 @@ def entitle(axes: "Axes", title: str, caption: str) -> None:
     below = axes.annotate(caption, xytext=(0, 8), fontsize=9, color=COLOURS["faint"].light, **placed)
     for annotation in (above, below):
         annotation.set_in_layout(False)
+
+
+def key(figure: "Figure", entries: Sequence[tuple[str, str, str]]) -> None:
+    """A legend under the figure: the words, the role, and where it ran."""
+    from matplotlib.lines import Line2D
+
+    marks = [Line2D([], [], label=in_one_line(words), **line_style(role, place)) for words, role, place in entries]
+    if marks:
+        columns = 2 if max(len(words) for words, _, _ in entries) <= _SHORT else 1
+        figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * -(-len(marks) // columns))
+        figure.legend(handles=marks, loc="outside lower left", ncols=columns, handlelength=2.2, columnspacing=1.4)
+
+
+def line_style(role: str, place: str = "in-process") -> dict[str, Any]:
+    """Colour, shape and line of a role: full where it ran in process, half over Redis, hollow in the simulator."""
+    colour, marker = COLOURS[role].light, MARKERS[role]
+    shape = {"marker": marker, "markersize": 11 if marker == "*" else 7, "fillstyle": _FILLS[place], "markerfacecoloralt": "none"}
+    return {"color": colour, "linestyle": _LINES[place], "linewidth": 1.6, **shape}
 
 
 def lay_out(figure: "Figure") -> None:

@@ -1,8 +1,9 @@
 """The drawings of a report, by matplotlib: each a file beside the page and, as SVG, a part of it.
 
 Quality against what it costs in messages, quality and latency against the number of agents, and what failures leave: series with
-intervals on one pair of axes are the form of most. `bars` has the others. Needs the extra `plots`; importing this without it
-raises `ModuleNotFoundError`, and the page has its tables.
+intervals on one pair of axes are the form of most. Others have a line for each thing: bars per category, which show where an arm
+is good and where another is better; and what learning a fact and asking a question cost a hive, in messages and in bytes. Needs
+the extra `plots`; importing this without it raises `ModuleNotFoundError`, and the page has its tables.
 """
 
 import re
@@ -17,10 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from hive_mind.drawing import COLOURS, canvas, lay_out
+from hive_mind.drawing import COLOURS, as_part, as_png, canvas, key, lay_out, line_style
 from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.evals.metrics import metric_name
-from hive_mind.evals.report.bars import by_category, costs, finished, key, line_style
 from hive_mind.evals.report.selecting import (
     BASELINES,
     KINDS,
@@ -29,12 +29,127 @@ from hive_mind.evals.report.selecting import (
     Plot,
     Setting,
     arm_name,
+    categories_of,
+    cell_name,
+    counted,
     number,
     quality_metric,
     settings_of,
+    shown_by_category,
+    size,
 )
 from hive_mind.evals.scorecard import CellCard, Scorecard
 from hive_mind.measure import Estimate, Middle
+
+
+def finished(figure: Figure, name: str, title: str, caption: str) -> Plot:
+    return Plot(name, title, caption, as_png(figure, title, caption), as_part(figure, name, title, caption))
+
+
+# Inches.
+_BAR = 0.15
+_GAP = 0.16
+_CATEGORY_EDGES = 0.7
+_CATEGORY_MAX = 24
+
+
+def by_category(setting: Setting, metric: str, name: str) -> Plot | None:
+    """A few arms at every category. Nothing where questions have fewer than two."""
+    cells, categories = shown_by_category(setting), categories_of(setting, metric)
+    if len(categories) < 2:
+        return None
+    title = f"{metric_name(metric)} by category: {setting.name}"
+    step = _BAR * len(cells) + _GAP
+    with canvas(_CATEGORY_EDGES + step * len(categories)) as figure:
+        axes = figure.subplots()
+        for place, cell in enumerate(cells):
+            _bars(axes, cell, categories, metric, [step * n + _BAR * (place + 0.5) for n in range(len(categories))])
+        axes.set_yticks(
+            [step * n + _BAR * len(cells) / 2 for n in range(len(categories))],
+            [name if len(name) <= _CATEGORY_MAX else f"{name[: _CATEGORY_MAX - 1]}…" for name in categories],
+        )
+        axes.set_ylim(step * len(categories), -_GAP)
+        axes.set_xlim(0, 1.03)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(metric_name(metric))
+        key(figure, [(cell_name(cell, with_seed=setting.has_seeds), cell.arm.kind, cell.arm.place) for cell in cells])
+        arms = ", ".join(cell_name(cell) for cell in cells)
+        caption = f"{title}. Bars with 95 % intervals of {arms} for {counted(len(categories), 'category', 'categories')}."
+        return finished(figure, name, title, caption)
+
+
+def _bars(axes: Axes, cell: CellCard, categories: Sequence[str], metric: str, places: Sequence[float]) -> None:
+    colour, style = COLOURS[cell.arm.kind].light, line_style(cell.arm.kind)
+    for category, place in zip(categories, places, strict=True):
+        estimate = cell.by.get("category", {}).get(category, {}).get(metric)
+        if estimate is None:
+            continue
+        axes.barh(place, estimate.mean, height=_BAR * 0.9, color=colour, alpha=0.3)
+        axes.plot([estimate.low, estimate.high], [place, place], color=colour, linewidth=1.4)
+        axes.plot([estimate.mean], [place], **{**style, "markersize": 4.5, "linestyle": "none"})
+
+
+# Inches for each arm, and for the rest.
+_ARM = 0.38
+_EDGES = 1.1
+
+
+_Spent = tuple[str, float | None, float]
+"""An arm, and its cost per fact (None: not measured) and per query."""
+
+
+def costs(setting: Setting, name: str) -> list[Plot]:
+    """One drawing for messages, one for bytes. Nothing where nothing was sent."""
+    drawn = (_costs(setting, unit, f"{unit}-{name}", write) for unit, write in (("messages", number), ("bytes", size)))
+    return [plot for plot in drawn if plot]
+
+
+def _costs(setting: Setting, unit: str, name: str, write: Callable[[float | None], str]) -> Plot | None:
+    arms = [cost for cell in setting.healthy if (cost := _spent(cell, unit, setting.has_seeds))]
+    if not arms:
+        return None
+    title = f"{unit.capitalize()} per learned fact and per query: {setting.name}"
+    with canvas(_EDGES + _ARM * len(arms)) as figure:
+        axes = figure.subplots()
+        axes.set_xscale("symlog", linthresh=1, linscale=0.3)
+        _lines(axes, arms)
+        axes.set_xlim(-0.2, max(max(per_fact or 0, per_query, 1) for _, per_fact, per_query in arms) * 2)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+        axes.set_xlabel(f"{unit}, each step tenfold")
+        figure.legend(loc="outside lower left", ncols=2)
+        return finished(figure, name, title, _caption(title, arms))
+
+
+def _lines(axes: Axes, arms: Sequence[_Spent]) -> None:
+    for place, (arm, per_fact, per_query) in enumerate(arms):
+        ends = [value for value in (per_fact, per_query) if value is not None]
+        axes.plot([min(ends), max(ends)], [place, place], color=COLOURS["line"].light, linewidth=3)
+        axes.annotate(arm, (0, place), (0, 6), textcoords="offset points", fontsize=8.5)
+    per_facts = {place: per_fact for place, (_, per_fact, _) in enumerate(arms) if per_fact is not None}
+    per_queries = {place: per_query for place, (_, _, per_query) in enumerate(arms)}
+    for costs, marker, role, words in ((per_facts, "o", "flat", "per learned fact"), (per_queries, "^", "sharded", "per query")):
+        style: dict[str, Any] = {"color": COLOURS[role].light, "label": words, "linestyle": "none", "markersize": 7}
+        axes.plot(list(costs.values()), list(costs), marker, **style)
+    axes.set_yticks([])
+    axes.set_ylim(len(arms) - 0.6, -0.8)
+    axes.spines["left"].set_visible(False)
+
+
+def _spent(cell: CellCard, unit: str, with_seed: bool) -> _Spent | None:
+    """None for an arm that sends nothing."""
+    if cell.system is None:
+        return None
+    per_fact, per_query = getattr(cell.system.learning, f"{unit}_per_fact"), getattr(cell.system, unit).mean
+    return (cell_name(cell, with_seed=with_seed), per_fact, per_query) if per_fact or per_query else None
+
+
+def _caption(title: str, arms: Sequence[_Spent]) -> str:
+    parts = (
+        f"{arm}: {'not measured' if per_fact is None else f'{per_fact:.3g}'} per fact, {per_query:.3g} per query"
+        for arm, per_fact, per_query in arms
+    )
+    return f"{title}. " + "; ".join(parts)
+
 
 Across = Literal["even", "tenfold", "tenfold and zero"]
 Value = Callable[[CellCard], Estimate | Middle | None]
@@ -256,7 +371,14 @@ def by_failure(setting: Setting, metric: str, name: str) -> Iterator[Plot]:
         ill = [cell for cell in setting.faulty if replace(cell.fault, **{fault: 0, "slow_ms": 0}) == Fault()]
         arms = {cell.arm for cell in ill}
         cells = [cell for cell in setting.healthy if cell.arm in arms] + ill
-        yield from _fault_plot(cells, fault, setting, f"completeness-by-{fault}-{name}", "completeness", _completeness)
+        yield from _fault_plot(
+            cells,
+            fault,
+            setting,
+            f"completeness-by-{fault}-{name}",
+            "completeness",
+            lambda cell: cell.system.completeness if cell.system else None,
+        )
         if fault == "slow":
             yield from _fault_plot(cells, fault, setting, f"latency-by-{fault}-{name}", "median ms per query", _latency)
         else:
@@ -273,10 +395,6 @@ def _fault_plot(cells: list[CellCard], fault: str, setting: Setting, name: str, 
         title = title if "@" in upwards else title[0].upper() + title[1:]
         words, highest = (_ACROSS[fault], upwards), None if value is _latency else 1.0
         yield _plot(name, title, series, words, "even", highest=highest)
-
-
-def _completeness(cell: CellCard) -> Estimate | None:
-    return cell.system.completeness if cell.system else None
 
 
 def _plot(
@@ -299,9 +417,6 @@ def _plot(
 def _ends(series: Series) -> str:
     (first, low), (last, high) = series.means[0], series.means[-1]
     return f"{low:.3g}" if first == last else f"{low:.3g} at {first:.3g}, {high:.3g} at {last:.3g}"
-
-
-__all__ = ["drawn"]
 
 
 _NAME_MAX = 40

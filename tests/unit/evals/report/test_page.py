@@ -71,7 +71,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     folder = write_run(tmp_path_factory.mktemp("run"), wanted, questions=60, failed={"flat": "node 3 <stopped>"})
     with pytest.MonkeyPatch.context() as patched:
         # The page shows no PNG: those are files beside it.
-        patched.setattr("hive_mind.evals.report.bars.as_png", lambda *_: b"")
+        patched.setattr("hive_mind.evals.report.drawings.as_png", lambda *_: b"")
         return Page(write_report(folder))
 
 

@@ -87,12 +87,12 @@ def test_no_two_roles_have_one_colour_in_light():
 
 
 def test_data_sets_of_like_names_get_files_of_their_own(tmp_path, monkeypatch):
-    from hive_mind.evals.report import bars
+    from hive_mind.evals.report import drawings
     from hive_mind.evals.report.drawings import drawn
 
     # Only names are looked at.
-    monkeypatch.setattr(bars, "as_part", lambda *_: "")
-    monkeypatch.setattr(bars, "as_png", lambda *_: b"")
+    monkeypatch.setattr(drawings, "as_part", lambda *_: "")
+    monkeypatch.setattr(drawings, "as_png", lambda *_: b"")
     wanted = experiment("A b", "a-B", "é", arms=(Arm("single"), Arm("sharded", 10)), faults=[Fault()])
     folder = write_run(tmp_path / "run", wanted, questions=6)
 
