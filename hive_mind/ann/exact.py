@@ -7,5 +7,4 @@ from hive_mind.ranking.vector import ExactVectors, VectorArm
 
 
 def open(dimension: int) -> VectorArm:
-    """An empty index for vectors of this length."""
     return ExactVectors(dimension)

@@ -30,7 +30,6 @@ _ROUNDING = 1e-5
 
 
 def open(dimension: int) -> VectorArm:
-    """An empty index for vectors of this length."""
     return QuantisedVectors(dimension)
 
 
@@ -49,7 +48,6 @@ class QuantisedVectors:
         self._size = 0
 
     def add(self, position: int, vector: Vector) -> None:
-        """Keep a unit vector; adding a position again replaces it."""
         self._full.add(position, vector)
         self.reserve(position + 1)
         self._codes[position], self._scales[position], error, length = _quantised(vector)
@@ -72,17 +70,14 @@ class QuantisedVectors:
         self._size = max(self._size, end)
 
     def remove(self, position: int) -> None:
-        """Forget a vector; a position without one is fine."""
         self._full.remove(position)
         if position < self._size:
             self._present[position] = False
 
     def vector(self, position: int) -> Vector | None:
-        """The vector kept at a position, or None."""
         return self._full.vector(position)
 
     def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
-        """The k nearest, best first, ties by position; fewer when there are fewer."""
         k = min(k, len(self))
         if k <= 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
@@ -96,7 +91,6 @@ class QuantisedVectors:
         return self._nearest_of(query, rows, k)
 
     def top_among(self, query: Vector, positions: Positions, k: int) -> tuple[Positions, Cosines]:
-        """The k nearest of these ascending positions, best first, ties by position."""
         inside = positions[positions < self._size]
         there = inside[self._present[inside]]
         k = min(k, len(there))
@@ -112,14 +106,12 @@ class QuantisedVectors:
         return self._full.scan(query, size, k) if len(self) <= min(_SCANNED_PER_HIT * k, _NARROW_ABOVE) else None
 
     def cosines(self, query: Vector, positions: Positions) -> Cosines:
-        """Exact cosines at these positions; NaN where there is no vector."""
         return self._full.cosines(query, positions)
 
     def __len__(self) -> int:
         return len(self._full)
 
     def _nearest_of(self, query: Vector, rows: Positions, k: int) -> tuple[Positions, Cosines]:
-        """The k nearest of a few ascending positions, all of which have a vector."""
         cosines = self._full.cosines_of_present(query, rows)
         # Positions ascend, so a stable order leaves ties by position.
         order = (-cosines).argsort(kind="stable")[:k]

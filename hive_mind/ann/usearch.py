@@ -28,7 +28,6 @@ class UsearchSettings:
 
 
 def open(dimension: int, settings: UsearchSettings | None = None) -> VectorArm:
-    """An empty index for vectors of this length."""
     return UsearchVectors(dimension, settings or UsearchSettings())
 
 
@@ -49,7 +48,6 @@ class UsearchVectors:
         )
 
     def add(self, position: int, vector: Vector) -> None:
-        """Keep a unit vector; adding a position again replaces it."""
         self.remove(position)
         self._graph.add(position, vector, threads=1)
 
@@ -61,12 +59,10 @@ class UsearchVectors:
             self.add(position, vector)
 
     def remove(self, position: int) -> None:
-        """Forget a vector; a position without one is fine."""
         if position in self._graph:
             self._graph.remove(position)
 
     def vector(self, position: int) -> Vector | None:
-        """The vector kept at a position, or None."""
         if position not in self._graph:
             return None
         stored: Vector = np.asarray(self._graph.get(position, dtype="f32"), np.float32).reshape(-1)
@@ -86,7 +82,6 @@ class UsearchVectors:
         return proposals[order], cosines[order]
 
     def cosines(self, query: Vector, positions: Positions) -> Cosines:
-        """Exact cosines at these positions; NaN where there is no vector."""
         result = np.full(len(positions), np.nan, np.float32)
         keys = positions.astype(np.uint64)
         are_stored = np.asarray(self._graph.contains(keys), np.bool_) if len(keys) else np.zeros(0, np.bool_)

@@ -145,7 +145,6 @@ class LetterBox(Protocol):
     @property
     def trouble(self) -> str:
         """Why nothing can be written there now; "" while it can."""
-        ...
 
 
 class Delivery(Protocol):
@@ -160,26 +159,21 @@ class Delivery(Protocol):
     @property
     def attempt(self) -> int:
         """Number of this delivery of it, from 1."""
-        ...
 
     async def ack(self) -> None:
         """It needs no repetition."""
-        ...
 
     async def nack(self, *, delay_s: float = 0.0, reason: str = "") -> None:
         """Deliver it again, before all that waits or after `delay_s`; after the last attempt it is a dead letter for `reason`."""
-        ...
 
     async def dead_letter(self, reason: str, *, is_proven: bool = True) -> None:
         """It can't be handled, now or later: put it aside, and acknowledge it once that is written.
 
         Where its sender is not proven, it is only counted if there is one in that name already.
         """
-        ...
 
     def extend(self, seconds: float) -> None:
         """Work takes longer: deliver it again only if it is not settled within `seconds` from now."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +199,6 @@ class DeadLetter:
 
     @property
     def data_shown(self) -> str:
-        """The first bytes of what could not be read, for a person."""
         return f"{len(self.data)} bytes that are not a message: {self.data[:_BYTES_SHOWN].hex(' ')}"
 
 
@@ -266,11 +259,9 @@ class Inbox(Protocol):
 
     def take(self, deliveries_max: int) -> Sequence["Delivery"]:
         """Waiting deliveries, `deliveries_max` at most; never more unacknowledged ones at a time than the subscription allows."""
-        ...
 
     async def close(self) -> None:
         """Give the name free. Where the bus is durable, unacknowledged messages are delivered again to the next of this name."""
-        ...
 
 
 @runtime_checkable
@@ -279,7 +270,6 @@ class Instant(Protocol):
 
     def offer(self, envelope: Envelope) -> bool:
         """Do at once what `publish` would, without a task and its turn; False where that would have to wait, or can't be."""
-        ...
 
 
 class EventBus(Protocol):
@@ -295,7 +285,6 @@ class EventBus(Protocol):
         takes longer than `timeout_s`, `BackendUnavailable` when the bus is closed or not reachable; then some may have been
         accepted. Raises `MessageTooLarge` before anything is sent. A cancelled caller leaves each envelope whole or unsent.
         """
-        ...
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """From now on, keep what is addressed to a name; when this returns, nothing published from here on is missed.
@@ -303,23 +292,19 @@ class EventBus(Protocol):
         `on_ready` is called on the event loop whenever there may be something to take; it must not wait, nor publish or take.
         Raises `InvalidInput` when this bus has the name already and does not share it.
         """
-        ...
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> "Watch":
         """See everything that is published in a hive from now on, and take nothing away. Raises `ConfigError` where it can't."""
-        ...
 
     @property
     def health(self) -> BusHealth:
         """How it does, as far as it knows without asking anybody."""
-        ...
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Accept nothing more, wait until everything was acknowledged or `drain_s` have passed, leave no task or thread behind.
 
         Closing twice is fine.
         """
-        ...
 
 
 @runtime_checkable
@@ -331,15 +316,12 @@ class BusAdmin(Protocol):
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """Messages on the bus, by name of the subscription, sorted."""
-        ...
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         """Messages of a hive that the broker put aside, oldest first."""
-        ...
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
         """Forget dead letters. How many there were."""
-        ...
 
 
 def admin_of(bus: object) -> BusAdmin:
@@ -370,7 +352,6 @@ Measure = Callable[[Message], int]
 
 
 def type_of(message: Message) -> str:
-    """A message's type as it is written on its envelope."""
     return _tag_of(type(message))
 
 
@@ -417,12 +398,10 @@ class Meter:
         return dict(self._traffic)
 
     def count_sent(self, envelopes: Sequence[Envelope]) -> None:
-        """Count a copy for each target."""
         for envelope in envelopes if self._measure is not None else ():
             self.count(envelope, len(envelope.target))
 
     def count(self, envelope: Envelope, copies: int) -> None:
-        """Count the copies of an envelope that were sent."""
         if self._measure is None:
             return
         former = self._traffic.get(envelope.type, Traffic(0, 0))

@@ -9,7 +9,7 @@ network policies and help texts derive theirs from here. The packages of a back 
 import ipaddress
 import re
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
@@ -42,7 +42,6 @@ SCHEMES = {
 
 
 def schemes() -> tuple[str, ...]:
-    """All that may begin the URL of a bus."""
     return tuple(begin for name, scheme in SCHEMES.items() for begin in (name, scheme.encrypted) if begin)
 
 
@@ -52,7 +51,6 @@ def backend_of(begin: str) -> str:
 
 
 def scheme_of(begin: str) -> BusScheme | None:
-    """The bus scheme of a URL that begins so; None where there is none."""
     return SCHEMES.get(backend_of(begin))
 
 
@@ -116,7 +114,6 @@ CONNECTION_STRING = (
 
 
 def is_connection_string(text: str) -> bool:
-    """Whether this is what Azure's portal offers to copy."""
     return _CONNECTION_STRING.search(text) is not None
 
 
@@ -131,7 +128,7 @@ def address_of(url: str) -> BusAddress:
         raise InvalidInput(
             f"a bus is named by a URL such as redis://127.0.0.1:6379/0; this one can't be read{_QUOTED}"
         ) from error
-    if _is_torn(parts):
+    if parts.fragment or "@" in parts.path or ("@" in parts.query and "@" not in parts.netloc):
         raise InvalidInput(f"a bus is named by a URL such as redis://127.0.0.1:6379/0; this one is incomplete{_QUOTED}")
     if not parts.scheme:
         raise InvalidInput("a bus is named by a URL such as redis://127.0.0.1:6379/0; this one has no scheme")
@@ -146,11 +143,6 @@ def address_of(url: str) -> BusAddress:
         is_encrypted=parts.scheme != backend,
         options=tuple(parse_qsl(parts.query, keep_blank_values=True)),
     )
-
-
-def _is_torn(parts: SplitResult) -> bool:
-    """Whether a user or a password has a sign in it that ends them."""
-    return bool(parts.fragment) or "@" in parts.path or ("@" in parts.query and "@" not in parts.netloc)
 
 
 def refuse_plaintext(address: BusAddress) -> None:

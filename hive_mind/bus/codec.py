@@ -7,7 +7,7 @@ nothing else."""
 import base64
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,6 +17,8 @@ from hive_mind.errors import WireError
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import Message
 
+_Read = TypeVar("_Read")
+
 MESSAGE_VERSION = 1
 _PREFIX = bytes([MESSAGE_VERSION])
 MESSAGE_BYTES_MAX = 16 << 20
@@ -24,21 +26,24 @@ MESSAGE_BYTES_MAX = 16 << 20
 
 
 def encode_message(message: Message) -> bytes:
-    """The bytes of a message."""
     return _PREFIX + _message_encoder.encode(message)
 
 
 def decode_message(data: bytes) -> Message:
     """The message of some bytes. Raises `WireError`."""
-    if not data or len(data) > MESSAGE_BYTES_MAX:
-        raise WireError(f"a message has between 1 and {MESSAGE_BYTES_MAX} bytes, not {len(data)}")
-    if data[0] != MESSAGE_VERSION:
-        raise WireError(f"version {data[0]} of the wire format is not known here, only {MESSAGE_VERSION}: upgrade this member")
+    return _read(data, "message", MESSAGE_BYTES_MAX, MESSAGE_VERSION, _message_of)
+
+
+def _read(data: bytes, kind: str, bytes_max: int, version: int, decoded: Callable[[bytes | memoryview], _Read]) -> _Read:
+    if not data or len(data) > bytes_max:
+        raise WireError(f"{kind}s have between 1 and {bytes_max} bytes, not {len(data)}")
+    if data[0] != version:
+        raise WireError(f"version {data[0]} of {kind}s is not known here, only {version}: upgrade this member")
     try:
-        return _message_of(data[1:])
+        return decoded(memoryview(data)[1:])
     # Not only DecodeError: before msgspec 0.23 no UTF-8 raises UnicodeDecodeError, and brackets in brackets RecursionError.
     except (ValueError, RecursionError) as error:
-        raise WireError(f"malformed message: {error}") from error
+        raise WireError(f"malformed {kind}: {error}") from error
 
 
 def _to_bytes(value: Any) -> bytes:
@@ -102,7 +107,6 @@ def misfit(data: bytes) -> str:
 
 
 def dead_letter(name: str, data: bytes, attempts: int, reason: str, id: str, at_ms: int) -> DeadLetter:
-    """A dead letter of the bytes that were kept of it."""
     try:
         return DeadLetter(name, decode(data), attempts, reason, id, at_ms)
     except WireError:
@@ -111,14 +115,7 @@ def dead_letter(name: str, data: bytes, attempts: int, reason: str, id: str, at_
 
 def decode(data: bytes) -> Envelope:
     """The envelope of some bytes. Raises `WireError`."""
-    if not data or len(data) > ENVELOPE_BYTES_MAX:
-        raise WireError(f"an envelope has between 1 and {ENVELOPE_BYTES_MAX} bytes, not {len(data)}")
-    if data[0] != VERSION:
-        raise WireError(f"version {data[0]} of the envelope is not known here, only {VERSION}: upgrade this member")
-    try:
-        packed = _decode(memoryview(data)[1:])
-    except (ValueError, RecursionError) as error:
-        raise WireError(f"malformed envelope: {error}") from error
+    packed = _read(data, "envelope", ENVELOPE_BYTES_MAX, VERSION, _decode)
     _refuse(packed)
     message = decode_message(packed.data)
     if type_of(message) != packed.type:

@@ -111,7 +111,6 @@ def refusal(envelope: Envelope, attempts: int, reason: str, *, is_proven: bool =
 
 
 def unreadable(data: bytes, attempts: int, reason: str) -> Refusal:
-    """Of bytes that are no message."""
     start = data[:UNREADABLE_BYTES_MAX]
     return Refusal("unreadable", blake2b(data, digest_size=16).digest(), b"", start, attempts, reason)
 
@@ -137,8 +136,6 @@ class DeadLetterFile:
         # Letters and bytes of a kind that fit before all have to be counted again.
         self._spare: dict[Kind, tuple[int, int]] = {}
 
-    # ── for the node ─────────────────────────────────────────────────────────────────────────────────────────────────
-
     def write(self, refusals: Sequence[Refusal], done: Sequence[int] = ()) -> None:
         """Keep these, and forget letters that were handled after all: on disk when this returns."""
         try:
@@ -159,7 +156,6 @@ class DeadLetterFile:
         return bool(changed_at) and (changed_at != self._seen or max(changed_at) > time.time() - _COARSE_S)
 
     def again(self) -> list[Again]:
-        """Some letters that are to be handled again, and are in nobody's hands yet."""
         self._seen, letters = self._state(), list[Again]()
         with self._turn, self._reading() as connection:
             query = "SELECT id, data FROM letter WHERE is_again ORDER BY id"
@@ -182,8 +178,6 @@ class DeadLetterFile:
         with self._reading() as connection:
             rows = connection.execute("SELECT hand FROM killer WHERE count >= ?", (KILLS_MAX,)).fetchall() if connection else ()
         return frozenset(hand for (hand,) in rows)
-
-    # ── for people ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def letters(self, limit: int = DEAD_LETTERS_SHOWN) -> list[DeadLetter]:
         """The oldest first."""
@@ -226,8 +220,6 @@ class DeadLetterFile:
             query = "SELECT id, data FROM letter"
             ids = [id for id, data in (connection.execute(query) if connection else ()) if _is_meant(data, is_meant)]
         return len(ids) if is_dry or not ids else self.drop(ids)
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _keep(self, connection: sqlite3.Connection, refusals: Sequence[Refusal], *, is_again: bool = False) -> None:
         at_ms = _now_ms()
@@ -347,14 +339,11 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-# ── those of a hive ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
 Files = Mapping[str, DeadLetterFile]
 """By the name of the node."""
 
 
 def files_in(folder: Path) -> Files:
-    """Those of the nodes whose journals lie in a folder."""
     return {path.stem: DeadLetterFile(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
 
 
@@ -377,7 +366,6 @@ def drop(files: Files, ids: Iterable[str]) -> int:
 
 
 def is_of_a_node(id: str) -> bool:
-    """Whether an id is of these, and not of a broker's dead letter."""
     return id.startswith("@")
 
 

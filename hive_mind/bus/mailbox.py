@@ -32,7 +32,6 @@ class MailboxListener(Protocol[N_contra]):
 
     def settled(self, native: N_contra) -> None:
         """It was acknowledged, is written elsewhere, or need not be seen: take it off the broker."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +71,6 @@ class Mailbox(Generic[N]):
         self._seen_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._roomy: asyncio.Future[None] | None = None
-
-    # ── for the back end ─────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def room(self) -> int:
@@ -122,7 +119,6 @@ class Mailbox(Generic[N]):
         )
 
     def is_out(self, delivery: "MailboxDelivery[N]") -> bool:
-        """Whether the subscriber has it in hand."""
         return delivery in self._inflight
 
     async def until_room(self, timeout_s: float | None = None) -> None:
@@ -162,7 +158,6 @@ class Mailbox(Generic[N]):
             self._on_ready()
 
     def refuse(self, native: N, data: bytes, attempt: int, reason: str) -> None:
-        """Put aside what is no envelope."""
         if self.is_closed or any(item.native == native for item in self._unwritten if item.delivery is None):
             return
         self.unreadable[misfit(data)] += 1
@@ -170,7 +165,6 @@ class Mailbox(Generic[N]):
         self._write(_Unwritten(unreadable(data, attempt, reason), native))
 
     def wants(self, envelope: Envelope) -> bool:
-        """Whether the subscriber is meant, and asked for this type."""
         subscription = self.subscription
         if envelope.hive != subscription.hive or not (subscription.types is None or envelope.type in subscription.types):
             return False
@@ -196,8 +190,6 @@ class Mailbox(Generic[N]):
         self._held_bytes = 0
         self._notify_of_room()
 
-    # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
-
     def take(self, deliveries_max: int) -> "Sequence[MailboxDelivery[N]]":
         waiting, subscription = self._waiting, self.subscription
         self._look_for_letters()
@@ -213,8 +205,6 @@ class Mailbox(Generic[N]):
         self._look_at(until)
         self._notify_of_room()
         return deliveries
-
-    # ── for deliveries ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def settle(self, delivery: "MailboxDelivery[N]") -> None:
         if self._inflight.pop(delivery, None) is None:
@@ -247,8 +237,6 @@ class Mailbox(Generic[N]):
         if delivery in self._inflight:
             self._inflight[delivery] = until = asyncio.get_running_loop().time() + seconds
             self._look_at(until)
-
-    # ── dead letters ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _put_aside(self, delivery: "MailboxDelivery[N]", reason: str, *, is_proven: bool = True) -> None:
         self.put_aside += is_proven
@@ -329,8 +317,6 @@ class Mailbox(Generic[N]):
         for again in letters:
             self.offer(cast(N, None), again.envelope, 1, again.size, again.letter)
 
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def _hold(self, delivery: "MailboxDelivery[N]") -> None:
         self._held[delivery.key] = delivery
         self._held_bytes += delivery.size
@@ -372,7 +358,6 @@ class Mailbox(Generic[N]):
         self._timer = asyncio.get_running_loop().call_at(when, self._look)
 
     def _look(self) -> None:
-        """Take back what was taken too long ago."""
         self._timer = None
         now = asyncio.get_running_loop().time()
         for delivery in [delivery for delivery, until in self._inflight.items() if until <= now]:

@@ -43,11 +43,9 @@ class QueueListener(Protocol):
 
     def forget(self, queue: "Queue") -> None:
         """The queue was closed."""
-        ...
 
     def look_whether_drained(self) -> None:
         """Something left the queue for good."""
-        ...
 
 
 class Queue:
@@ -71,12 +69,10 @@ class Queue:
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing waits and nothing is unacknowledged."""
         return self.mailbox.is_drained and not self._outside
 
     @property
     def has_room(self) -> bool:
-        """Whether an envelope would have to wait for none."""
         return self.mailbox.has_room
 
     def offer(self, envelope: Envelope) -> Room | None:
@@ -145,7 +141,6 @@ class MemoryBus:
 
     @property
     def capabilities(self) -> BusCapabilities:
-        """Nothing lasts, nothing is too large."""
         return BusCapabilities(is_durable=False, survives_restart=False, can_share=True, can_watch=True)
 
     @property
@@ -155,7 +150,6 @@ class MemoryBus:
 
     @property
     def health(self) -> BusHealth:
-        """Counted over the subscriptions that are open."""
         # Without `added_to`: every runner looks often, and a hundred mailboxes would cost more than the questions they carry.
         boxes = [queue.mailbox for queue in self._all()]
         redelivered, duplicates = sum(box.redelivered for box in boxes), sum(box.duplicates for box in boxes)
@@ -203,7 +197,6 @@ class MemoryBus:
         return states
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """It makes none."""
         del hive, limit
         return ()
 

@@ -55,7 +55,6 @@ def as_leaver(config: WorkerConfig, desired: Desired) -> WorkerConfig:
 
 
 def gives_away(process: Running | None, desired: Desired) -> bool:
-    """Whether it runs an agent that is to run elsewhere."""
     if process is None or not process.is_alive or process.config is None:
         return False
     hosts = desired.allocation.hosts
@@ -81,7 +80,6 @@ def is_ready_to_leave(now: Running, leaver: WorkerConfig) -> bool:
 
 
 def has_left(process: Running | None) -> bool:
-    """Whether all its nodes know that they are members no longer."""
     status = process.status if process else None
     return status is not None and all(node.members and node.name not in node.members for node in status.nodes)
 
@@ -135,7 +133,6 @@ class Applying:
         await self._side_by_side((self._stopped(name) for name in running), at_once_max=len(running) or 1)
 
     async def restart(self, names: Iterable[str], desired: Desired, running: Mapping[str, Running], patience: Patience) -> None:
-        """Stop and start these, a few at a time."""
         self.problems.clear()
         await self._updated(list(names), desired, running, patience)
 

@@ -153,7 +153,6 @@ class _Import:
         return HiveConfig(self.folder.fleet, "flat", {"": (_NODE,)})
 
     def targets(self) -> list[Path]:
-        """The folders to put in place, relative to a home."""
         return [*(Path("agents") / agent for agent in self.archive.agents), Path("hives") / self.folder.fleet]
 
     def _put_in_place(self, archived: Archived) -> None:
@@ -242,7 +241,6 @@ def settings_at(home: Path) -> Settings:
 
 
 def _tidy(folder: FleetFolder, *, is_home_new: bool) -> None:
-    """Remove what an incomplete fleet left, and empty folders."""
     if folder.exists:
         return
     for path in (folder.lock, folder.manifest):
@@ -261,7 +259,6 @@ class Call(Protocol):
 
     async def __call__(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Raises `BackendUnavailable` where it is not running."""
-        ...
 
 
 async def export(home: Path, fleet: str, path: Path, *, call: Call | None = None) -> Archived:

@@ -56,7 +56,6 @@ class HiveController:
     async def open(
         cls, home: Path, fleet: str, *, report: Report = silent, around: Surroundings = _REAL
     ) -> AsyncIterator["HiveController"]:
-        """The fleet of this name in that home, whether it was ever applied or not."""
         controller = cls(FleetFolder(home, fleet), report, around)
         try:
             yield controller
@@ -142,7 +141,6 @@ class HiveController:
         return await self._platform(state.platform), hosts[name], name
 
     async def members(self) -> list[HiveMember]:
-        """Everybody in the hive or near it, as the processes see it that answer."""
         self._refuse_unknown()
         processes = await self.observe()
         views = await Members(await self._platform(self._folder.state().platform), time.monotonic).seen(processes)
@@ -213,7 +211,6 @@ class HiveController:
         return await self.apply(other_source, allow_data_loss=allow_data_loss, timeout_s=timeout_s)
 
     async def undo(self, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
-        """Apply the manifest that was there before the last one, as a revision of its own."""
         revisions = self._folder.kept_revisions()
         if len(revisions) < 2:
             raise InvalidInput(f"fleet {self._folder.fleet!r} has no former revision")
@@ -283,7 +280,6 @@ class HiveController:
 
     @asynccontextmanager
     async def _changing(self, wait_s: float | None = None) -> AsyncIterator[bool]:
-        """Whether it had to wait for somebody else."""
         self._folder.make()
         wait = self._around.lock_wait_s if wait_s is None else wait_s
         async with fleet_lock(self._folder.lock, self._folder.fleet, wait) as has_waited:

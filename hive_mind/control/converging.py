@@ -157,7 +157,6 @@ class Converging:
         return applying.problems
 
     async def restart(self, names: Sequence[str] | None, patience: Patience) -> ConvergenceResult:
-        """Stop and start these processes, or all, and then make everything so."""
         look = await self.with_bus(await self.look())
         await self.refuse_unreachable(look)
         applying = self._applying(look.wanted)
@@ -180,7 +179,6 @@ class Converging:
         return ConvergenceResult((Action("delete", name, "drained"),), tuple(applying.problems), state.revision)
 
     def _left(self, look: Look) -> list[Action]:
-        """The actions that are still worth trying."""
         left = [action for action in look.plan.actions if self._tries[_key(action)] < _TRIES_MAX]
         if look.wanted.move:
             return [action for action in left if action.kind == "move"]
@@ -276,7 +274,6 @@ class Watching:
     _waits: dict[tuple[str, str], "_Wait"] = field(default_factory=dict)
 
     async def round(self, converging: Converging) -> None:
-        """Look once, and do what is due."""
         look = await converging.with_bus(await converging.look())
         hung = self._hung(look.running, converging.around.monotonic())
         state, now_ms = converging.remembered.state, converging.around.now_ms()
@@ -335,7 +332,6 @@ def due(look: Look, state: FleetState, now_ms: int) -> Iterable[Action]:
 
 
 async def pause(stop: asyncio.Event, period_s: float) -> None:
-    """Wait for the next round, or for the end."""
     with suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), period_s)
 

@@ -129,7 +129,6 @@ async def _scrubbed_bus(
 
 
 def _config(folder: FleetFolder) -> WorkerConfig | None:
-    """The configuration that all processes of the fleet share, as any of them has it."""
     for path in sorted(folder.config.glob("*.json")):
         try:
             return read_config(path)

@@ -26,7 +26,6 @@ class FleetBus:
         self.hive, self._parts = hive, parts
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """Those of all processes, oldest first."""
         letters = [
             replace(letter, id=_named(part, letter.id))
             for part, bus in self._parts.items()
@@ -35,7 +34,6 @@ class FleetBus:
         return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        """Each by the process that keeps it."""
         return sum([await admin_of(bus).drop(hive, _of(part, ids)) for part, bus in self._parts.items()])
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
@@ -94,5 +92,4 @@ def _named(part: str, id: str) -> str:
 
 
 def _of(part: str, ids: Sequence[str]) -> list[str]:
-    """Those of these ids that a part gave."""
     return [id.removeprefix(f"{part}/") for id in ids if not part or id.startswith(f"{part}/")]

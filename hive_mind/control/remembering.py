@@ -80,7 +80,6 @@ class Remembered:
         self.keep(allocation=desired.allocation.processes)
 
     def note_member(self, config: WorkerConfig) -> None:
-        """It has nodes in the hive, or will have at once."""
         path, body = self._member(config.process), config.packed()
         if not path.exists() or path.read_bytes() != body:
             write_whole(path, body)
@@ -94,7 +93,6 @@ class Remembered:
         self.keep(left=tuple(set(self.state.left) - {*nodes}))
 
     def forget(self, process: str) -> None:
-        """It has left and does not run."""
         self._member(process).unlink(missing_ok=True)
         allocation = {name: nodes for name, nodes in self.state.allocation.items() if name != process}
         restarts = {name: counts for name, counts in self.state.restarts.items() if name != process}
@@ -113,7 +111,6 @@ class Remembered:
         return processes
 
     def note_restart(self, process: str, now_ms: int, rng: random.Random) -> None:
-        """It is about to be started again after a crash."""
         before = self.state.restarts.get(process, Restarts())
         in_a_row = before.in_a_row + 1 if now_ms - before.last_ms < _QUIET_MS else 1
         wait_ms = int(1000 * delay_s(in_a_row, BACK_OFF, rng=rng))

@@ -93,7 +93,6 @@ class FleetFolder:
 
     @property
     def run(self) -> Path:
-        """The folder where workers describe themselves while they run."""
         return self.path / "run"
 
     @property
@@ -111,7 +110,6 @@ class FleetFolder:
 
     @property
     def lock(self) -> Path:
-        """Held while a command changes something."""
         return self.path / "lock"
 
     @property
@@ -127,7 +125,6 @@ class FleetFolder:
         return self.home / "agents" / checked_name(name, "agent")
 
     def hive(self, hive_id: str) -> Path:
-        """The folder of a hive's journals."""
         return self.home / "hives" / checked_name(hive_id, "hive")
 
     def state(self) -> FleetState:
@@ -163,7 +160,6 @@ class FleetFolder:
             self._revision(old).unlink(missing_ok=True)
 
     def kept_revisions(self) -> tuple[int, ...]:
-        """Numbers of the manifests that are kept, the oldest first."""
         return tuple(sorted(int(path.stem) for path in self.revisions.glob("*.yaml") if path.stem.isdecimal()))
 
     def _revision(self, number: int) -> Path:
@@ -171,7 +167,6 @@ class FleetFolder:
 
 
 def fleets(home: Path) -> tuple[str, ...]:
-    """Names of the fleets that were ever applied in this home and not purged."""
     return tuple(sorted(path.parent.name for path in (home / "fleets").glob("*/state.json")))
 
 
@@ -257,7 +252,6 @@ def purge(folder: FleetFolder) -> None:
 
 
 def to_purge(folder: FleetFolder) -> Iterator[Path]:
-    """The paths of this fleet outside its own folder."""
     state = folder.state()
     other_agents: set[str] = set()
     for fleet in fleets(folder.home):

@@ -115,23 +115,19 @@ class PrivateBus(Protocol):
 
     async def ensure(self, folder: FleetFolder) -> int:
         """Its port; it runs when this returns. Raises `ConfigError` or `BackendError`."""
-        ...
 
     async def stop(self, folder: FleetFolder) -> None:
         """End it; what it holds stays."""
-        ...
 
 
 class PrivateRedis:
     """`processes.private_redis` as it is asked here."""
 
     async def ensure(self, folder: FleetFolder) -> int:
-        """See `PrivateBus`."""
         await private_redis.ensure(folder.path)
         return private_redis.state(folder.path).port
 
     async def stop(self, folder: FleetFolder) -> None:
-        """See `PrivateBus`."""
         await private_redis.stop(folder.path)
 
 

@@ -41,7 +41,6 @@ class HybridClock:
 
     @property
     def last(self) -> Stamp:
-        """The greatest stamp given or taken."""
         return self._last
 
     def tick(self, wall_ms: int) -> Stamp:
@@ -115,14 +114,13 @@ class LWWRegister(Generic[V]):
             return self._keep(entry)
 
     def get(self) -> V | None:
-        """The last value written, or None."""
         entry = self._entry
         return None if entry is None else entry.value
 
     def merge(self, other: "LWWRegister[V]", not_after_ms: float | None = None) -> bool:
         """Take the other's value if it was written later than this one, but not after `not_after_ms`. Whether it was taken."""
         theirs = other._entry  # noqa: SLF001 - one read, so that no thread ever holds two locks
-        if theirs is None or _is_beyond(theirs, not_after_ms):
+        if theirs is None or (not_after_ms is not None and (theirs.at.ms > not_after_ms or theirs.at.counter > COUNTER_MAX)):
             return False
         with self._lock:
             return self._keep(theirs)
@@ -145,7 +143,6 @@ class LWWRegister(Generic[V]):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], actor: str | Actor = "") -> "LWWRegister[V]":
-        """The register that `to_dict` gave."""
         register: LWWRegister[V] = cls(actor)
         register._entry = _from_dict(data) if data else None
         return register
@@ -184,10 +181,6 @@ def _is_later(entry: LwwEntry[V], former: LwwEntry[V]) -> bool:
 
 def _text(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
-
-
-def _is_beyond(entry: LwwEntry[V], not_after_ms: float | None) -> bool:
-    return not_after_ms is not None and (entry.at.ms > not_after_ms or entry.at.counter > COUNTER_MAX)
 
 
 def _to_dict(entry: LwwEntry[V]) -> dict[str, Any]:

@@ -54,12 +54,10 @@ class Context:
         return dot <= self._last.get(dot[:ACTOR_BYTES], b"") or dot in self._beyond
 
     def seen(self, dots: Iterable[Dot]) -> list[Dot]:
-        """Those of the dots that are covered, in their order."""
         last, beyond = self._last.get, self._beyond
         return [dot for dot in dots if dot <= last(dot[:ACTOR_BYTES], b"") or dot in beyond]
 
     def unseen(self, dots: Iterable[Dot]) -> list[Dot]:
-        """Those of the dots that are not covered, in their order."""
         last, beyond = self._last.get, self._beyond
         return [dot for dot in dots if dot > last(dot[:ACTOR_BYTES], b"") and dot not in beyond]
 
@@ -164,7 +162,6 @@ class _Counters(Mapping[Actor, int]):
 
 
 def actor_named(actor: str | Actor) -> Actor:
-    """An actor as it is, or one made from a name."""
     if isinstance(actor, str):
         return blake2b(actor.encode(), digest_size=ACTOR_BYTES).digest()
     if len(actor) != ACTOR_BYTES:

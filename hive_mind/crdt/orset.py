@@ -51,8 +51,6 @@ class ORSet(Generic[E]):
         self.lock = RLock()
         """Held by every operation. Hold it yourself to do several as one."""
 
-    # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
     @property
     def actor(self) -> Actor:
         return self._actor
@@ -64,7 +62,6 @@ class ORSet(Generic[E]):
 
     @property
     def context(self) -> Context:
-        """All dots ever seen. A copy, the same one until the set changes."""
         with self.lock:
             if self._context_known is None:
                 self._context_known = self._context.copy()
@@ -94,21 +91,17 @@ class ORSet(Generic[E]):
             return set(self._dots)
 
     def dots_of(self, element: E) -> tuple[Dot, ...]:
-        """The live dots of an element, sorted."""
         dots = self._dots_of(element)
         return dots if len(dots) < 2 else tuple(sorted(dots))
 
     def has_seen(self, dot: Dot) -> bool:
-        """Whether the dot was ever here, live or not."""
         with self.lock:
             return self._context.covers(dot)
-
-    # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def add(self, element: E, supersedes: Iterable[Dot] = ()) -> Delta[E]:
         """Put an element in under a new dot; dots it supersedes go in the same change."""
         with self.lock:
-            added = self._next_dot()
+            added = dot_of(self._actor, self._context.next_counter(self._actor))
             self._put(added, element)
             self._context.add(added)
             dots_gone = self._take_away(supersedes)
@@ -190,8 +183,6 @@ class ORSet(Generic[E]):
             if self._context.join_all(dots_seen, sorted(beyond)):
                 self._changed()
 
-    # ── leaving and coming back ───────────────────────────────────────────────────────────────────────────────────────
-
     def copy(self, actor: str | Actor | None = None) -> "ORSet[E]":
         """The same set on its own, to write as `actor`; without one it is for looking only."""
         twin: ORSet[E] = ORSet(self._actor if actor is None else actor)
@@ -232,17 +223,12 @@ class ORSet(Generic[E]):
     def __repr__(self) -> str:
         return f"ORSet({self._actor.hex()}, {len(self)} elements, {self._context!r})"
 
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
     # Both locks, always in the same order: two threads that merge a into b and b into a don't wait for each other for ever.
     def _lock_of_lower(self, orset: "ORSet[E]") -> RLock:
         return self.lock if id(self) < id(orset) else orset.lock
 
     def _lock_of_higher(self, orset: "ORSet[E]") -> RLock:
         return orset.lock if id(self) < id(orset) else self.lock
-
-    def _next_dot(self) -> Dot:
-        return dot_of(self._actor, self._context.next_counter(self._actor))
 
     # New dots are added before those they replace are removed: a reader without the lock sees the element throughout.
     def _put(self, dot: Dot, element: E) -> None:
@@ -312,7 +298,6 @@ class GSet(Generic[E]):
         return len(self._elements)
 
     def __iter__(self) -> Iterator[E]:
-        """The elements as they are now, in no order."""
         return iter(self.items())
 
     def items(self) -> set[E]:
@@ -341,5 +326,4 @@ class GSet(Generic[E]):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "GSet[E]":
-        """The set that `to_dict` gave."""
         return cls(data["elements"])

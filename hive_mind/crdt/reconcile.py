@@ -63,7 +63,6 @@ class DotIndex:
         return _digest(self.packed[start * DOT_BYTES : end * DOT_BYTES], self._key)
 
     def dots(self, low: bytes = b"", high: bytes = b"") -> tuple[Dot, ...]:
-        """The dots of a range, sorted."""
         return tuple([self._at(position) for position in range(*self.range(low, high))])
 
     def split(self, low: bytes, high: bytes, parts: int = PIECES) -> list[tuple[bytes, bytes]]:
@@ -74,7 +73,6 @@ class DotIndex:
         return list(zip([low, *inner], [*inner, high], strict=True))
 
     def range(self, low: bytes, high: bytes) -> tuple[int, int]:
-        """The positions at which a range begins and ends."""
         end = self._position(high) if high else len(self)
         return min(self._position(low), end), end
 

@@ -72,23 +72,18 @@ class CredentialStore(Protocol):
 
     def get(self, name: str) -> Secret | None:
         """The credential of this name, None where there is none."""
-        ...
 
     def set(self, name: str, value: str) -> bool:
         """Keep a value, durable when this returns. False: it replaced another. Raises `InvalidInput` for what can't be."""
-        ...
 
     def names(self) -> tuple[str, ...]:
         """All names, sorted; no key is needed for it."""
-        ...
 
     def delete(self, name: str) -> bool:
         """Forget one. False where there is none."""
-        ...
 
     def rotate(self) -> int:
         """Encrypt everything with a new key and forget the former one. The number of credentials."""
-        ...
 
 
 def reference_to(name: str) -> str:
@@ -97,7 +92,6 @@ def reference_to(name: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether a credential can be called so."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -147,11 +141,9 @@ class KeyPlace(Protocol):
 
     def keys(self) -> tuple[str, ...]:
         """Those that are there, the one that encrypts first; none where none was ever made. Raises `CredentialUnreadable`."""
-        ...
 
     def keep(self, keys: Sequence[str]) -> None:
         """Have these from now on, and no others. Raises `InvalidInput` where only a person can."""
-        ...
 
 
 class GivenKey:

@@ -90,8 +90,6 @@ class FernetFile:
             self._change_key(book)
             return len(book.tokens)
 
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
     @contextmanager
     def _taken(self, *, is_making: bool = False) -> Iterator[_Book]:
         """The file as it is, and nobody else changes it or its key in the block. An error of the disk is a `BackendError`."""
@@ -138,7 +136,6 @@ class FernetFile:
         return _decrypted(ring, book.check) == _CHECK or bool(self._opened(book, ring))
 
     def _opened(self, book: _Book, ring: MultiFernet) -> dict[str, str]:
-        """Values by name, without the damaged ones."""
         return {name: value for name, token in book.tokens.items() if (value := _value(ring, name, token)) is not None}
 
     def _change_key(self, book: _Book) -> None:

@@ -78,7 +78,6 @@ class BrokerThread:
         return self.broker.connection_string(entity, is_emulator=is_emulator)
 
     def call(self, function: Callable[..., _T], *args: Any, **named: Any) -> _T:
-        """Call in the broker's thread and wait for the result."""
 
         async def run() -> _T:
             return function(*args, **named)
@@ -98,7 +97,6 @@ class BrokerThread:
         self.call(self.broker.entities.namespace.add_topic, name, properties)
 
     def add_subscription(self, topic: str, name: str, rules: Sequence[Mapping[str, Any]] = (), **properties: Any) -> None:
-        """A new subscription; rules and properties as in Config.json."""
         self.call(self.broker.entities.namespace.add_subscription, topic, name, properties, rules)
 
     def inject(
@@ -123,7 +121,6 @@ class BrokerThread:
         return self.call(self.broker.drop_connections)
 
     def stats(self) -> dict[str, int]:
-        """The figures so far, and the connections there are now."""
         return self.call(lambda: {**self.broker.stats, "connections now": self.broker.connections})
 
     def _run(self) -> None:

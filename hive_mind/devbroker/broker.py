@@ -90,7 +90,6 @@ def audience_path(audience: str) -> str:
 
 
 def is_within(path: str, resource: str) -> bool:
-    """Whether a path is a resource, or lies below it."""
     return not resource or path == resource or path.startswith(f"{resource}/")
 
 
@@ -114,7 +113,6 @@ class Router:
         self._management = RequestEntity(self._manage, _management_place)
 
     def route(self, link: RoutedLink) -> Entity | Requests:
-        """The entity at the link's address. Raises `AmqpError`."""
         address = link.address.lower()
         if address == CBS:
             link.requests = self._cbs
@@ -235,7 +233,6 @@ class Broker:
         return self.port
 
     async def stop(self, *, is_graceful: bool = True) -> None:
-        """Stop listening and end all connections, with a word or, as a crash would, without."""
         self._is_stopped = True
         if self._server is not None:
             self._server.close()
@@ -258,7 +255,6 @@ class Broker:
         return ";".join(parts) + ";"
 
     def drop_connections(self) -> int:
-        """Cut all connections without a word. Returns how many there were."""
         dropped = list(self._connections)
         for connection in dropped:
             connection.abort()
@@ -269,7 +265,6 @@ class Broker:
         return len(self._connections)
 
     def connected(self, peer: Peer) -> bool:
-        """Register a connection; False if there are too many."""
         self.count("connections")
         self._connections.add(peer)
         return len(self._connections) <= self.limits.connections_max and not self._is_stopped
@@ -280,7 +275,6 @@ class Broker:
             self._last_is_gone.set()
 
     def is_login(self, user: str, password: str) -> bool:
-        """Whether this is a key's name and the key."""
         return self.keys.is_login(user, password)
 
     def route(self, link: RoutedLink) -> Entity | Requests:
@@ -304,7 +298,6 @@ class Broker:
         asyncio.get_running_loop().call_soon(callback)
 
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
-        """Call after a while, unless the broker stopped by then."""
         timers = self._timers
 
         def call() -> None:

@@ -80,11 +80,9 @@ class Partition:
 
     @property
     def end(self) -> int:
-        """The sequence number of the next event."""
         return self.begin + len(self._events) - self._gone
 
     def event(self, sequence: int) -> bytes:
-        """An event with its annotations, ready for a receiver."""
         return self._events[sequence - self.begin + self._gone]
 
     def append(self, message: Message, key: str | None, now: float) -> None:
@@ -242,7 +240,6 @@ class EventHub:
             link.detach(AmqpError("amqp:link:stolen", f"a receiver with epoch '{epoch}' takes the partition"))
 
     def pump(self, link: Link) -> None:
-        """Send a receiver what it has not got yet."""
         reader = self._readers.get(link)
         if reader is None:
             return
@@ -318,7 +315,6 @@ class EventHub:
 
 
 def is_hub_path(path: str) -> bool:
-    """Whether only Event Hubs has such a path."""
     match = _PATH.fullmatch(path)
     return match is not None and match["partition"] is not None
 

@@ -24,27 +24,22 @@ class Embedder(Protocol):
     @property
     def model(self) -> str:
         """The model's name as the user gave it."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        ...
 
     async def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Shape (len(texts), dimension), float32, unit rows rounded once to float16; a blank text has the zero row.
 
         Equal texts of one call have equal rows; between calls the last bits may differ. Raises `BackendError`.
         """
-        ...
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         """Shape (dimension,). Some models embed questions differently from passages. Raises `BackendError`."""
-        ...
 
     async def close(self) -> None:
         """Release threads and connections."""
-        ...
 
 
 def rounded_unit_rows(matrix: Matrix) -> Matrix:
@@ -78,7 +73,6 @@ class DistinctTexts:
 
 
 def distinct(texts: Sequence[str]) -> DistinctTexts:
-    """The distinct texts in order of appearance."""
     places: dict[str, int] = {}
     rows = [places.setdefault(text, len(places)) if text.strip() else _BLANK for text in map(_valid, texts)]
     return DistinctTexts(list(places), np.asarray(rows, np.int64))

@@ -72,7 +72,6 @@ class OpenAIEmbedder:
         self._rng = random.SystemRandom()
 
     async def learn_dimension(self) -> None:
-        """Ask for one vector unless the dimension was given."""
         if not self.dimension:
             self.dimension = (await self._rows(["dimension"])).shape[1]
 
@@ -84,7 +83,6 @@ class OpenAIEmbedder:
         return parts.spread(np.concatenate([none, *[await self._rows(batch) for batch in batches]]), self.dimension)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Shape (dimension,). Raises `BackendError`."""
         rows = await self.embed_passages([text])
         first: NDArray[np.float32] = rows[0]
         return first

@@ -70,7 +70,6 @@ def load_model(model: str, kind: Kind = "SentenceTransformer") -> Any:
 
 
 def is_cached(model: str) -> bool:
-    """Whether a model of the hub is on this machine, at least in part."""
     hub: Any = import_module("huggingface_hub")
     try:
         return isinstance(hub.try_to_load_from_cache(_on_hub(model), "config.json"), str)
@@ -182,7 +181,6 @@ def _load(model: str, kind: Kind, *, local_only: bool) -> Any:
 
 
 def _shown(model: str) -> str:
-    """The name as a message shows it."""
     return repr(model if len(model) <= _NAME_SHOWN_CHARS_MAX else f"{model[:_NAME_SHOWN_CHARS_MAX]}…")
 
 

@@ -115,7 +115,6 @@ class Form(Generic[M]):
 
 
 def schema_of(form: Form[Any]) -> dict[str, Any]:
-    """The schema of such a file. Contradictions are not in it."""
     schema = _untitled(form.model.model_json_schema(by_alias=True))
     if form.syntax == "json":
         schema["properties"][SCHEMA_KEY] = {"type": "string", "description": "For editors: where this schema is."}
@@ -147,12 +146,10 @@ def section(model: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel
 
 
 def section_of(info: FieldInfo) -> type[BaseModel] | None:
-    """The section a field holds, alone, in a list or in a mapping."""
     return next(_sections(info.annotation), None)
 
 
 def fields(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    """Its fields by the name they have in a file."""
     return {info.alias or name: info for name, info in model.model_fields.items()}
 
 

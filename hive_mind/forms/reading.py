@@ -48,12 +48,10 @@ def _without_schema(value: dict[str, Any], form: Form[Any]) -> dict[str, Any]:
 
 
 def tree_of(text: str, form: Form[Any]) -> tuple[Tree | None, tuple[Problem, ...]]:
-    """The tree of a text, in the syntax of its form."""
     return yaml_tree(text, form) if form.syntax == "yaml" else json_tree(text, form)
 
 
 def validated(value: Any, form: Form[M]) -> tuple[M | None, Sequence[ErrorDetails]]:
-    """The value as its model, or what keeps it from being one."""
     try:
         return form.model.model_validate(value, strict=True, by_alias=True, by_name=False), ()
     except ValidationError as error:
@@ -67,7 +65,6 @@ def news(errors: Sequence[ErrorDetails], problems: Sequence[Problem], form: Form
 
 
 def in_order(faults: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Each once, in the order of the file."""
     return tuple(sorted(dict.fromkeys(faults), key=lambda fault: (fault.line, fault.path))[:PROBLEMS_MAX])
 
 
@@ -123,7 +120,6 @@ _MESSAGES: Mapping[str, Callable[[Any], str]] = {
 
 
 def worded(error: ErrorDetails, tree: Tree, form: Form[Any]) -> Problem:
-    """One error of pydantic with the line it is about."""
     path = tuple(step for step in error["loc"] if step != "[key]")
     found_tree, there = tree.at(path)
     if error["type"] == "extra_forbidden":

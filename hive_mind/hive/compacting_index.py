@@ -137,7 +137,6 @@ class CompactingIndex:
 
     @property
     def columns(self) -> Columns:
-        """Evidence for its facts, by position in it."""
         return self._sides.current.columns
 
     def add(self, fact_id: str, indexed: Indexed) -> None:
@@ -145,7 +144,6 @@ class CompactingIndex:
             side.add(fact_id, indexed)
 
     def note(self, fact_id: str, evidence: IndexedEvidence) -> None:
-        """The evidence for a fact that is there is new."""
         for side in self._sides.sides:
             if fact_id in side:
                 side.note(fact_id, evidence)

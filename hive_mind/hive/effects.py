@@ -31,9 +31,6 @@ class Now:
     mono_ms: int
 
 
-# ── events ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True, slots=True)
 class Promotion:
     """A statement an agent wants to share. `ttl_ms` 0: it never expires (or after the hive's own time, where that is on).
@@ -193,8 +190,6 @@ Event = (
     Promote | Retract | Write | Ask | Fetch | Listing | Tally | Received | Tick | Rearrange | Reconnected | Leave | Evict | Say
 )
 
-# ── effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 
 class Put(msgspec.Struct, frozen=True):
     """Journal: set a value."""
@@ -312,40 +307,30 @@ class Done(msgspec.Struct, frozen=True):
 Effect = Persist | Send | SearchLocal | Acknowledge | Done | Shared
 
 
-# ── what stands between them ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 class Node(Protocol):
     """A protocol machine: `hive.node.HiveNode`, or something around one."""
 
     @property
     def name(self) -> str:
         """Unique in the hive."""
-        ...
 
     def start(self, records: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back what the journal kept. Once."""
-        ...
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
         """Effects of an event. A `HiveError` refuses it and has changed nothing; any other error ends the node."""
-        ...
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search the replica; None where there is nothing to say."""
-        ...
 
     def index_some(self, now: Now) -> bool:
         """Do a little of what the next search would otherwise wait for. Whether more is left."""
-        ...
 
     def prepare(self, event: Event, now: Now) -> Iterator[None]:
         """Do ahead, in pieces, what an event would do in one go; never necessary."""
-        ...
 
     def wake_at_ms(self, now: Now) -> int:
         """Monotonic time at which a `Tick` has something to do."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,6 @@ class InMemoryHiveGraph:
         nodes = [HiveNode(n, self.topology, chance=chance, settings=self.settings, new_arm=arm) for n in self.topology.nodes]
         self.host = SynchronousHost(nodes, self._now)
 
-    # ── agents ────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def register_agent(self, agent_id: str, domain: str = "", *, node: str = "") -> None:
         """Make an agent known, at a node; without one they are dealt in turn. Raises `InvalidInput` for a name that is taken."""
         nodes = self.topology.nodes
@@ -110,7 +108,6 @@ class InMemoryHiveGraph:
             self._write(agent_id, _key(agent_id), "")
 
     def agents(self) -> Mapping[str, HiveAgent]:
-        """Registered agents by name, of this replica and merged ones."""
         with self._turn:
             node = self._first
             now = self._now()
@@ -122,7 +119,6 @@ class InMemoryHiveGraph:
             }
 
     def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
-        """Pin an agent's trust, clamped to [0, 2], for a moderator. Returns what counts now."""
         with self._turn:
             self._write(by, f"trust/{agent_id}", repr(float(trust)))
             return self._node(by).policy.trust(agent_id, self._now())
@@ -133,8 +129,6 @@ class InMemoryHiveGraph:
             value = msgspec.json.encode({"good": good, "bad": bad, "at_ms": self._now().wall_ms}).decode()
             self._write(rater, rating_key(rater, subject), value)
             return self._node(rater).policy.trust(subject, self._now())
-
-    # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def promote_fact(
         self,
@@ -147,7 +141,6 @@ class InMemoryHiveGraph:
         ttl_ms: int = 0,
         labels: tuple[str, ...] = (),
     ) -> HiveFact:
-        """Share a statement; another one saying the same confirms it. Raises `InvalidInput` for what can't be taken."""
         statement = self._statement(content, concept, tuple(labels))
         return self._vouched(Promotion(statement, agent_id, source or agent_id, _sure(confidence), ttl_ms))
 
@@ -167,12 +160,9 @@ class InMemoryHiveGraph:
         return answer
 
     def confirm_fact(self, fact_id: str, agent_id: str, confidence: float = CONFIDENCE, *, source: str = "") -> HiveFact:
-        """Vouch for a fact that is there, from a source of one's own."""
         return self._vouched(Promotion(self._known(fact_id).statement, agent_id, source or agent_id, _sure(confidence)))
 
     def retract_fact(self, fact_id: str, by: str) -> int:
-        """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` without
-        the right."""
         retraction: Retracted
         (retraction,) = self._ask(by, lambda request: Retract(request, [fact_id], by))
         if retraction.refused:
@@ -184,7 +174,6 @@ class InMemoryHiveGraph:
         self._write(by, f"quarantine/{fact_id}", "true" if is_on else "false")
 
     def escalate_fact(self, fact_id: str) -> None:
-        """Give every group a copy, as a sure fact gets by itself. Raises `InvalidInput` for one that is not there."""
         with self._turn:
             self._known(fact_id)
             for name, node in self.host.nodes.items():
@@ -204,19 +193,16 @@ class InMemoryHiveGraph:
     broadcast_fact = escalate_fact
 
     def get_fact(self, fact_id: str) -> HiveFact | None:
-        """A fact by id, one under quarantine too."""
         with self._turn:
             facts = (node.fact(fact_id, self._now()) for node in self.host.nodes.values())
             return next((fact for fact in facts if fact is not None), None)
 
     def list_facts(self, limit: int = 100, concept: str = "") -> list[HiveFact]:
-        """Facts of the whole hive, newest first; where a concept is given, those about it."""
         OF_SOME.refuse("limit", limit)
         listed: Listed = self._ask("", lambda request: Listing(request, limit, _DEADLINE_MS, concept))
         return list(listed.facts)
 
     def aggregate_facts(self, wanted: Aggregation) -> HiveAggregate:
-        """How many facts of the whole hive are about something, and the first of them in the order that is wanted."""
         BOUNDS["limit"].refuse("limit", wanted.limit)
         with self._turn:
             tallied: Tallied = self._ask("", lambda request: Tally(request, _DEADLINE_MS, wanted.about))
@@ -225,7 +211,6 @@ class InMemoryHiveGraph:
             return HiveAggregate(len(tallied.moments), tuple(facts), tallied.completeness)
 
     def get_statistics(self) -> HiveStatistics:
-        """Statistics of the facts, as searches find them."""
         with self._turn:
             counted = {name: node.counted(self._now()) for name, node in self.host.nodes.items()}
             at_home = [(id, fact) for facts_of_node in counted.values() for id, fact in facts_of_node.items() if fact.is_home]
@@ -238,16 +223,12 @@ class InMemoryHiveGraph:
                 by_node={name: len(facts_of_node) for name, facts_of_node in counted.items()},
             )
 
-    # ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────
-
     def query_facts(self, query: str, limit: int = LIMIT, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
-        """The best facts of the replica nearest to an agent: its own group's, and what everyone has."""
         return self._query(query, limit, min_confidence, agent_id, is_local=True)
 
     def query_federated(
         self, query: str, limit: int = LIMIT, min_confidence: float = 0.0, *, agent_id: str = ""
     ) -> list[HiveFact]:
-        """The best facts of the whole hive."""
         return self._query(query, limit, min_confidence, agent_id, is_local=False)
 
     def _query(self, query: str, limit: int, least: float, agent_id: str, *, is_local: bool) -> list[HiveFact]:
@@ -263,8 +244,6 @@ class InMemoryHiveGraph:
         best = Ranking("", "hybrid", self._ranking, InColumns(gathered.pool, gathered.evidence)).best(limit)
         places = [(document.id, gathered.holders[document.id]) for document in best]
         return list(self._ask(agent_id, lambda request: Fetch(request, places, _DEADLINE_MS)))
-
-    # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def merge_state(self, other: "InMemoryHiveGraph") -> None:
         """Take over everything another replica of this hive knows, removals too. Raises `InvalidInput` for a twin of this one."""
@@ -293,7 +272,6 @@ class InMemoryHiveGraph:
             ]
 
     def run_gossip(self, rounds: int = 1) -> None:
-        """Let every node exchange with peers, whether it is due or not."""
         for _ in range(rounds):
             self._gossip()
 
@@ -304,7 +282,6 @@ class InMemoryHiveGraph:
                 self.host.handle(name, Tick())
 
     def gc(self, *, dry_run: bool = False) -> list[str]:
-        """Remove what has expired for good; the ids. Nothing unless expiry is on."""
         with self._turn:
             due = sorted({id for node in self.host.nodes.values() for id in node.collectable(self._now())})
             if due and not dry_run:
@@ -312,8 +289,6 @@ class InMemoryHiveGraph:
                     node.keep_house_next()
                     self.host.handle(name, Tick())
             return due
-
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _now(self) -> Now:
         now = self._clock()
@@ -335,7 +310,6 @@ class InMemoryHiveGraph:
         return self.host.nodes[self.topology.nodes[0]]
 
     def _node(self, agent_id: str) -> HiveNode:
-        """The node of an agent; the first node for an unknown one."""
         entry = self._first.registry.get(_key(agent_id)) or {}
         return self.host.nodes.get(entry.get("node", ""), self._first)
 

@@ -31,7 +31,6 @@ _ASKED_MAX = 1_000
 
 
 def is_short(beat: Heartbeat) -> bool:
-    """Whether it takes no more than beats do."""
     words = max(len(beat.incarnation), len(beat.digest), len(beat.answers))
     return words <= _WORD_MAX and len(beat.seal) <= SEAL_BYTES_MAX and len(beat.group) <= _GROUP_CHARACTERS_MAX
 
@@ -63,7 +62,6 @@ class Heartbeats:
         return self._last[name]
 
     def get(self, name: str) -> LastHeartbeat | None:
-        """The last heartbeat of a name."""
         return self._last.get(name)
 
     def names(self) -> list[str]:
@@ -91,21 +89,17 @@ class Heartbeats:
         return True
 
     def is_present(self, name: str, now_ms: int) -> bool:
-        """Whether it has beaten lately."""
         last = self._last.get(name)
         return last is not None and now_ms - last.received_ms <= self._silence_ms
 
     def fresh(self, now_ms: int) -> list[Heartbeat]:
-        """The last beats of all that have beaten lately."""
         return [last.beat for last in self._last.values() if now_ms - last.received_ms <= self._silence_ms]
 
     def has_twin(self, name: str, now_ms: int) -> bool:
-        """Whether two processes have this name."""
         last = self._last.get(name)
         return last is not None and last.twin_ms is not None and now_ms - last.twin_ms <= 2 * self._silence_ms
 
     def forget(self, stay: Collection[str], before_ms: int) -> None:
-        """Forget nodes last heard before that time, except these and this node."""
         names = [name for name, last in self._last.items() if last.received_ms < before_ms and name not in stay]
         for name in names:
             if name != self.name:
@@ -170,7 +164,6 @@ def _wish(beat: Heartbeat, *, is_member: bool, is_present: bool) -> State:
 
 
 def mark_of(beat: Heartbeat) -> bytes:
-    """The mark that an answer to this beat names."""
     return beat.incarnation + beat.number.to_bytes(_NUMBER_BYTES, "big")
 
 

@@ -117,15 +117,12 @@ class Member:
         return None if self._node is None else self._node.search(request, now)
 
     def index_some(self, now: Now) -> bool:
-        """Do a little of what the next search would otherwise wait for. Whether more is left."""
         return self._node is not None and self._node.index_some(now)
 
     def prepare(self, event: Event, now: Now) -> Iterator[None]:
-        """Do ahead, in pieces, what an event would do in one go; never necessary."""
         return iter(()) if self._node is None else self._node.prepare(event, now)
 
     def wake_at_ms(self, now: Now) -> int:
-        """Monotonic time at which a `Tick` has something to do."""
         wake_ms, again_ms = self.membership.wake_at_ms(now), self.app_messages.wake_at_ms()
         wake_ms = wake_ms if again_ms is None else min(wake_ms, again_ms)
         return wake_ms if self._node is None else min(wake_ms, self._node.wake_at_ms(now))
@@ -148,8 +145,6 @@ class Member:
             return True
         is_kept_elsewhere = not self._node.outbox.has_unkept() and _has_handed_over(self._node.partitions, suspects)
         return not self.membership.is_in and is_kept_elsewhere
-
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _followed(self, effects: Sequence[Effect], now: Now) -> list[Effect]:
         """Effects of the membership, and their consequences for the node: all records first, then everything else."""

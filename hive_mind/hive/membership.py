@@ -117,15 +117,11 @@ class Membership:
 
     @property
     def topology(self) -> Topology | None:
-        """The highest this node knows."""
         return self._past.topology
 
     @property
     def is_in(self) -> bool:
-        """Whether this node is a member, as far as it knows."""
         return self.name in self._past.members
-
-    # ── what a host calls ─────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self, journal: Iterable[Put], now: Now) -> list[Effect]:
         """Take back what the journal kept; the first beat."""
@@ -195,10 +191,7 @@ class Membership:
         settled = [] if self._pending_ms is None else [self._pending_ms + self.settings.settle_ms]
         return min([self._beat_at_ms, *settled])
 
-    # ── what is known ─────────────────────────────────────────────────────────────────────────────────────────────
-
     def suspected(self, now: Now) -> frozenset[str]:
-        """Members that have been silent for too long."""
         self._look_round(now)
         return self.suspects
 
@@ -210,11 +203,9 @@ class Membership:
         )
 
     def is_known(self, name: str, now: Now) -> bool:
-        """Whether it is a member, or beats as one that is still or already on its way."""
         return name in self._past.members or self._heartbeats.is_present(name, now.mono_ms)
 
     def refuse(self, reason: str) -> None:
-        """Count what was not believed."""
         self.refused[reason] = self.refused.get(reason, 0) + 1
 
     def presume_silent(self, names: Iterable[str], now: Now) -> None:
@@ -229,7 +220,6 @@ class Membership:
         return now.mono_ms - (last.received_ms if last else self._known_ms.get(name, now.mono_ms))
 
     def view(self, now: Now) -> tuple[MemberState, ...]:
-        """Everybody this node knows of, by name."""
         names = sorted(self._past.members | set(self._heartbeats.names()))
         suspects = self.suspected(now)
         return tuple(
@@ -238,11 +228,8 @@ class Membership:
         )
 
     def findings(self) -> tuple[str, ...]:
-        """Notices for a person, each once."""
         findings, self._findings = tuple(self._findings[:_FINDINGS_MAX]), []
         return findings
-
-    # ── hearing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _hear(self, sender: str, beat: Heartbeat, now: Now) -> list[Effect]:
         # A beat without a number only tests the bus.
@@ -329,8 +316,6 @@ class Membership:
         peers = self._past.members - {self.name}
         self.suspects = frozenset(name for name in peers if self.silent_ms(name, now) > after_ms)
 
-    # ── speaking ──────────────────────────────────────────────────────────────────────────────────────────────────
-
     def beat(self, now: Now) -> list[Effect]:
         """Say now that this node lives, whenever the next beat was due. Without beats nothing is, and nobody is suspected."""
         if not self.settings.beat_ms:
@@ -341,15 +326,12 @@ class Membership:
         return [Send(ALL, self._said(now))]
 
     def _said(self, now: Now, *, asks: bool = False, answers: bytes = b"") -> Heartbeat:
-        """The next beat."""
         self._number += 1
         wants_in, past = self._joins is not None and not self.is_leaving, self._past
         head = (self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._joins or "")
         beat = sealed_heartbeat(self._seal, self._hive, self.name, Heartbeat(*head, asks=asks, answers=answers))
         self._heartbeats.touch(beat, now.mono_ms)
         return beat
-
-    # ── the topology ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _made(self, topology: Topology, follows: int) -> TopologyVersion:
         announced = AnnouncedTopology(pack(topology), self.name, follows)

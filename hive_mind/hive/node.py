@@ -138,10 +138,7 @@ class HiveNode:
 
     @property
     def topology(self) -> Topology:
-        """Placement of all partitions, as far as this node knows."""
         return self.partitions.topology
-
-    # ── what a host calls ─────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self, journal: Iterable[Kept], now: Now) -> list[Effect]:
         """Take back the journal's records; lost ones are had from others again. Once, before the first event."""
@@ -178,7 +175,6 @@ class HiveNode:
         return [Persist([*held_records, *kept_too]), *(self._disown(at) if self.policy.seal.revision else [])]
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
-        """Effects of an event, in execution order."""
         at = self.policy.at(now)
         match event:
             case Received(sender, message, delivery):
@@ -211,17 +207,14 @@ class HiveNode:
         return self.questions.answer(bounded(request), self.policy.at(now))
 
     def index_some(self, now: Now) -> bool:
-        """Do a little of what the next search would otherwise wait for. Whether more is left; never necessary."""
         return self.replica.index_some(_INDEXED_AT_ONCE, self.policy.at(now))
 
     def prepare(self, event: Event, now: Now) -> Iterator[None]:
-        """Do ahead, in pieces, what an event would do in one go; never necessary."""
         if isinstance(event, Ask | Fetch | Listing | Tally):
             with_wording = isinstance(event, Tally) and event.with_wording
             yield from self.replica.prepare(_INDEXED_AT_ONCE, self.policy.at(now), with_wording=with_wording)
 
     def fact(self, fact_id: str, now: Now) -> HiveFact | None:
-        """A fact as this node's replica has it."""
         return self.replica.fact(fact_id, self.policy.at(now))
 
     def counted(self, now: Now) -> Mapping[str, Counted]:
@@ -229,7 +222,6 @@ class HiveNode:
         return self.replica.counted(self.policy.at(now))
 
     def collectable(self, now: Now) -> list[str]:
-        """Facts that housekeeping would remove now."""
         return sorted({assertion.assertion.fact_id for _, assertion in self.partitions.expired(self.policy.at(now))})
 
     def keep_house_next(self) -> None:
@@ -237,7 +229,6 @@ class HiveNode:
         self._housekeeping_at_ms = 0
 
     def wake_at_ms(self, now: Now) -> int:
-        """Monotonic time at which a `Tick` has something to do."""
         at_ms = min(self._housekeeping_at_ms, now.mono_ms + _IDLE_MS)
         for due_ms in (
             self.questions.wake_at_ms(),
@@ -247,8 +238,6 @@ class HiveNode:
             if due_ms is not None and due_ms < at_ms:
                 at_ms = due_ms
         return at_ms
-
-    # ── agents write ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _promote(self, event: Promote, at: PolicyNow) -> list[Effect]:
         wall_ms = at.hive_ms()
@@ -284,8 +273,6 @@ class HiveNode:
 
     def _post(self, shares: Mapping[str, Taken], now: Now) -> tuple[list[Record], list[Send]]:
         return self.outbox.deliver(shares, self.topology.holders, self.name, now.mono_ms)
-
-    # ── others speak ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _receive(self, sender: str, message: Message, at: PolicyNow) -> list[Effect]:
         self.questions.latencies.mark_alive(sender)
@@ -377,8 +364,6 @@ class HiveNode:
         self.outbox.hasten(now.mono_ms)
         self.repair.gossip.hasten(now)
         return []
-
-    # ── time passes ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _tick(self, at: PolicyNow) -> list[Effect]:
         now = at.now

@@ -44,14 +44,11 @@ class Ports(Protocol[Cause]):
 
     def search(self, request: SearchRequest, reply_to: str, cause: Cause) -> None:
         """Search the replica of the node, and answer."""
-        ...
 
     def done(self, request: str, outcome: Outcome, cause: Cause) -> None:
         """Answer a request of this place."""
-        ...
 
     def acknowledge(self, delivery: str) -> None:
-        """Tell the bus that it need not come again."""
         del delivery
 
     def shared(self, fact_ids: tuple[str, ...], cause: Cause) -> None:
@@ -139,14 +136,12 @@ class SynchronousHost(Ports[str]):
             self.add(node)
 
     def add(self, node: HiveNode) -> None:
-        """Start a node with what it kept, if it was here before."""
         self.nodes[node.name] = node
         journal = self.kept.setdefault(node.name, {})
         records = [Put(table, key, value) for (table, key), value in journal.items()]
         self._performer.take(node.start(records, self._clock()), node.name)
 
     def handle(self, name: str, event: Event) -> None:
-        """Let a node handle an event, and everything that follows from it."""
         self._performer.take(self.nodes[name].handle(event, self._clock()), name)
         while self._inbox:
             to, sender, message = self._inbox.popleft()

@@ -129,7 +129,6 @@ class Replica:
 
     @property
     def is_behind(self) -> bool:
-        """Whether something changed that no search has looked at yet."""
         return bool(self._dirty)
 
     def index_some(self, facts_max: int, judge: AssertionPolicy) -> bool:
@@ -165,7 +164,6 @@ class Replica:
         return *merged, total
 
     def fact(self, fact_id: str, judge: AssertionPolicy) -> HiveFact | None:
-        """A fact by its id, quarantined ones included."""
         self._refresh(judge)
         entry = self._entries.get(fact_id)
         if entry is not None:
@@ -242,17 +240,13 @@ class Replica:
             yield
 
     def counted(self, judge: AssertionPolicy) -> dict[str, Counted]:
-        """The facts that searches can find here, copies too, by id."""
         self._refresh(judge)
         accept = self._accept(0.0, judge)
         visible = ((id, entry) for id, entry in self._entries.items() if accept is None or accept(id))
         return {id: Counted(entry.is_home, entry.confirmations > 0) for id, entry in visible}
 
     def conflicting(self, fact_id: str) -> list[str]:
-        """Facts kept here that can't be true beside this one."""
         return self._concepts.rivals(fact_id, self._entries[fact_id].statement, lambda rival: self._entries[rival].statement)
-
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _facts_at(
         self, places: Iterable[ListPlace], judge: AssertionPolicy, limit: int | None = None

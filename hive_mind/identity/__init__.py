@@ -38,11 +38,9 @@ class Signer(Protocol):
     @property
     def id(self) -> bytes:
         """Its id."""
-        ...
 
     def sign(self, payload: bytes) -> bytes:
         """The signature under a payload."""
-        ...
 
 
 class Check(Protocol):
@@ -50,7 +48,6 @@ class Check(Protocol):
 
     def __call__(self, public: bytes, payload: bytes, signature: bytes, /) -> bool:
         """True for exactly these three."""
-        ...
 
 
 class PrivateKey:
@@ -99,7 +96,6 @@ def key_id(public: bytes) -> bytes:
 
 
 def is_signed(public: bytes, payload: bytes, signature: bytes) -> bool:
-    """Whether the owner of the public key signed exactly this."""
     if len(public) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
     from nacl.bindings import crypto_sign_open
@@ -135,7 +131,6 @@ class Certificate(msgspec.Struct, frozen=True):
     box: bytes = b""
 
     def speaks_for(self, name: str) -> bool:
-        """Whether the holder of the key may say things under this name."""
         return name in self.names or EVERY_NAME in self.names
 
     @property
@@ -174,7 +169,6 @@ _KINDS: dict[type, bytes] = {Certificate: b"C", Revocations: b"R", Epoch: b"E"}
 
 
 def issued(root: Signer, statement: Certificate | Revocations | Epoch) -> bytes:
-    """The same, signed by the root."""
     body = msgspec.msgpack.encode(statement)
     return _KINDS[type(statement)] + root.sign(_payload(_KINDS[type(statement)], body)) + body
 
@@ -236,7 +230,6 @@ class Keyring:
 
     @property
     def known(self) -> Iterable[bytes]:
-        """The certificates of all, as the root signed them."""
         return self._statements.values()
 
     def seal(self, payload: bytes) -> bytes:
@@ -279,12 +272,10 @@ class Keyring:
         return bool(news)
 
     def speaks_for(self, seal: bytes, name: str) -> bool:
-        """Whether the key of a seal may say things under this name."""
         certificate = self._certificates.get(seal[:ID_BYTES])
         return certificate is not None and certificate.speaks_for(name)
 
     def is_revoked(self, seal: bytes, at_ms: int) -> bool:
-        """Whether the key of a seal is revoked for what it stamped then."""
         since_ms = self._revoked.get(seal[:ID_BYTES]) if self._revoked else None
         return since_ms is not None and at_ms >= since_ms
 
@@ -337,13 +328,11 @@ class KeySeal:
         return self._keyring.seal(self._domain + payload) if certificate is not None and certificate.speaks_for(signer) else b""
 
     def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
-        """Whether the signer sealed exactly this, by a key that was good then."""
         if not seal:
             return not self._is_required
         return not self._keyring.refusal(signer, self._domain + payload, seal, at_ms, is_present=False)
 
     def speaks_for(self, seal: bytes, name: str) -> bool:
-        """Whether its certificate names this name; or nothing has to be sealed."""
         return self._keyring.speaks_for(seal, name) if seal else not self._is_required
 
     @property
@@ -360,5 +349,4 @@ class KeySeal:
         return self._keyring.revoke(revocations)
 
     def is_revoked(self, seal: bytes, at_ms: int) -> bool:
-        """Whether its key is revoked, from then on or from earlier."""
         return self._keyring.is_revoked(seal, at_ms)

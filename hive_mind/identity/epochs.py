@@ -77,7 +77,6 @@ class EpochKeys:
         return ""
 
     def secret(self, number: int) -> bytes | None:
-        """That of an epoch, if it was handed over."""
         return self._secrets.get(number)
 
     def learn(self, data: bytes) -> bool:

@@ -22,7 +22,6 @@ class Journal(Protocol):
 
         A record that is not as it was written comes as a `SetAside`, and stays where it is until that is written.
         """
-        ...
 
     async def write(self, records: Sequence[Record]) -> None:
         """All of them in their order (what is set aside comes first), or none; durable when this returns.
@@ -30,12 +29,9 @@ class Journal(Protocol):
         Writes that wait at the same time may share one commit. A caller that is cancelled leaves a whole write or none. Raises
         `BackendError` when the disk is full or fails; then nothing of this write is kept.
         """
-        ...
 
     async def scrub(self) -> None:
         """Leave no byte of what was deleted or set aside. Reads and writes it whole; writes wait meanwhile."""
-        ...
 
     async def close(self) -> None:
         """Finish what was handed in, release the file, leave no thread behind. Closing twice is fine."""
-        ...

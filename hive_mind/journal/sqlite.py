@@ -10,7 +10,7 @@ have been caught half-written, and SQLite puts them right. Otherwise the copy is
 
 A journal in an SQLite file: durable when `write` returns, safe to kill at any moment, needs no package.
 
-`open` is all that nodes need; `read` is for looking at a journal from outside. `hive_mind.sqlite` owns the file, `database`
+`open` is all that nodes need; `read` is for looking at a journal from outside. `hive_mind.sqlite` owns the file, `Database`
 holds its statements. Beside `name.sqlite` lie `name.sqlite-wal` while it is open (part of the
 data: copy both or none) and `name.sqlite.lock`.
 """
@@ -77,14 +77,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self._file = File(path, FORMAT)
-        try:
-            with self._file.reading() as connection:
-                ((verdict,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
-            if verdict != "ok":
-                raise unreadable(self._file.path, f"is damaged ({verdict})", FORMAT.when_damaged)
-        except BaseException:
-            self._file.close()
-            raise
+        self._file.refuse_damaged("quick_check")
 
     def load(self) -> list[Kept]:
         """Every value, in order of table and key; of a damaged one where it is, or seems to be."""
@@ -227,9 +220,6 @@ def _of(path: Path, copy: Path, error: DatabaseUnreadable) -> str:
     return str(error).removeprefix("sqlite: ").replace(str(copy.resolve()), str(path))
 
 
-__all__ = ["open", "read"]
-
-
 async def open(path: Path) -> Journal:
     """The journal in the file `path`, created with its folder if it does not exist, for its owner's eyes only.
 
@@ -255,7 +245,6 @@ class _SqliteJournal:
         await self._worker.write(tuple(records))
 
     async def scrub(self) -> None:
-        """Leave no byte of what was deleted or set aside."""
         await self._worker.do(Database.scrub)
 
     async def close(self) -> None:

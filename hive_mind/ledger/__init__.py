@@ -57,7 +57,6 @@ class Ledger(Protocol):
         leaves all or nothing. Raises `InvalidInput` for a `seq` beyond the stream's end and for an entry that is too large, and
         `BackendError` when the disk is full or fails; then nothing of this is kept.
         """
-        ...
 
     async def read(self, stream: str, since: int = 0) -> list[Entry]:
         """The entries of a stream from number `since` on. Sees every `append` that was handed in before.
@@ -65,7 +64,6 @@ class Ledger(Protocol):
         Raises `DatabaseUnreadable`, naming the entry, where one is not as it was written: a stream with a hole would mean
         something else.
         """
-        ...
 
     async def drop(self, heads: Sequence[Head], stream: str, entries: Sequence[Entry]) -> bool:
         """Drop whole streams and append `entries` to `stream`, all at once; durable when it returns.
@@ -73,29 +71,24 @@ class Ledger(Protocol):
         False, and nothing is done, where one of them does not end (any more) as `heads` says. `stream` may be one of those that
         go: it then begins anew. Positions are never given again, so there have to be entries. Raises as `append`.
         """
-        ...
 
     async def heads(self, prefix: str) -> list[Head]:
         """Where each stream with a name that begins so ends, by name. A damaged end is logged."""
-        ...
 
     async def newer(self, since_pos: int, prefix: str = "") -> Page:
         """Some of the entries behind position `since_pos`, in order, of streams with names that begin so; none at the end.
 
         A damaged entry is logged and left out.
         """
-        ...
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
         """Every entry behind position `since_pos`, in order, of streams with names that begin so; then those to come.
 
         After a restart it goes on behind the last `pos` it gave. Ends when the ledger is closed. Damaged ones as by `newer`.
         """
-        ...
 
     async def close(self) -> None:
         """Finish what was handed in, release the file, leave no thread behind. Closing twice is fine."""
-        ...
 
 
 def check(stream: str, seq: int, entries: Sequence[Entry]) -> None:

@@ -41,7 +41,6 @@ class _MemoryLedger:
         return True
 
     async def drop(self, heads: Sequence[Head], stream: str, entries: Sequence[Entry]) -> bool:
-        """All of it or nothing, as for `append`."""
         self._refuse_if_closed()
         check_drop(stream, entries)
         if any([entry.pos for entry in self._streams.get(head.stream, ())[-1:]] != [head.pos] for head in heads):

@@ -77,7 +77,6 @@ class Setting:
     """How many of the field's units are one of those written: 1000 for milliseconds that are written as seconds."""
 
     def written(self, value: Any) -> Any:
-        """A value of the field as a person writes it."""
         return value / self.per if self.per > 1 else value
 
 

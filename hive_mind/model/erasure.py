@@ -56,7 +56,6 @@ def erasure_of(kind: Kind, name: str, tenant: str = DEFAULT_TENANT) -> Erasure:
 
 
 def read_key(key: str) -> Erasure | None:
-    """The erasure written by `Erasure.key`; None for anything else."""
     kind, _, rest = key.partition("/")
     words, _, digest = rest.partition("/")
     if kind not in KINDS or not _DIGEST.fullmatch(digest) or not (words.isascii() and words.isdigit() and len(words) == 1):
@@ -104,7 +103,6 @@ class Erasures:
         return self._has("source", source) or self.names_subject([source])
 
     def covers_agent(self, agent: str) -> bool:
-        """Whether everything of an agent is meant."""
         return self._has("agent", agent)
 
     def covers_fact(self, fact_id: str, texts: Iterable[str]) -> bool:

@@ -42,7 +42,6 @@ def actor_of(dot: Dot) -> Actor:
 
 
 def counter_of(dot: Dot) -> int:
-    """Sequence number of the actor's write."""
     return int.from_bytes(dot[ACTOR_BYTES:], "big")
 
 

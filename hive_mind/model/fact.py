@@ -98,7 +98,6 @@ class Fact:
 
     @property
     def confirmations(self) -> int:
-        """How many further roots said the same."""
         return len(self.roots) - 1
 
     def said_by(self, sources: tuple[str, ...]) -> "Fact":

@@ -93,7 +93,6 @@ def _telling(match: re.Match[str]) -> str:
 
 
 def plain_clock(time: str) -> str:
-    """A time of day without a nought in front."""
     return time[1:] if time[0] == "0" and time[1] != ":" else time
 
 
@@ -114,7 +113,6 @@ def _plain(match: re.Match[str]) -> str:
 
 
 def _of_day(clock: str, half: str) -> str:
-    """A time of the day's halves as one of 24 hours."""
     hour, minutes = clock.split(":")
     hours = int(hour) % 12 + 12 * (half.lower() == "p") if int(hour) <= 12 else int(hour)
     return f"{hours}:{minutes}"

@@ -208,5 +208,4 @@ class Answer:
 
     @property
     def is_known(self) -> bool:
-        """Whether memory held anything that answers."""
         return self.method != "unknown"

@@ -168,7 +168,6 @@ def fact_id(content: str, tenant: str = DEFAULT_TENANT) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether it is a whole id, of whatever."""
     return len(text) == ID_CHARACTERS and _HEX.issuperset(text)
 
 

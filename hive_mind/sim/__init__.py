@@ -226,7 +226,6 @@ class Workload:
 
 
 def probe(terms: tuple[str, ...]) -> Probe:
-    """A search by words that returns everything it finds."""
     return Probe(terms, Anchors(), depth=len(STATEMENTS) + 8)
 
 

@@ -25,7 +25,6 @@ DAY_MS = 24 * HOUR_MS
 
 
 def difference(world: World) -> str:
-    """Where members don't agree yet, "" where they do."""
     states = {machine.name: state_of(machine) for machine in members(world)}
     first = next(iter(states))
     for name, state in states.items():
@@ -242,7 +241,6 @@ def _must_know(world: World, machine: Machine, partition: str, operation: Operat
 
 
 def _sane(world: World) -> Iterator[Violation]:
-    """I5."""
     for machine in members(world):
         policy = node_of(machine).policy.at(machine.now)
         for _, assertion in assertions_of(machine):

@@ -67,7 +67,6 @@ class History:
         self._open: dict[str, Operation] = {}
 
     def next_request(self) -> str:
-        """A name no other request has."""
         return f"r{len(self.operations)}"
 
     def begin(self, event: Promote | Retract | Write | Ask, node: str, boot: int, now_ms: int) -> Operation:
@@ -128,7 +127,6 @@ def shares_of(machine: Machine) -> Mapping[str, PartitionReplica]:
 
 
 def state_of(machine: Machine) -> ReplicaView:
-    """A node's state, as far as it must become equal to that of others."""
     orsets = {name: share.members for name, share in shares_of(machine).items() if share.is_holder}
     entries = machine.node.registry.entries() if machine.node is not None else ()
     return ReplicaView(
@@ -139,7 +137,6 @@ def state_of(machine: Machine) -> ReplicaView:
 
 
 def assertions_of(machine: Machine) -> Iterator[tuple[str, Sealed]]:
-    """Every live assertion on a node, with its partition."""
     for name, share in shares_of(machine).items():
         yield from ((name, assertion) for assertion in share.all_sealed())
 

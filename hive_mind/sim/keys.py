@@ -65,20 +65,17 @@ class Office:
         self._revocations: dict[str, bytes] = {}
 
     def new_key(self) -> Key:
-        """A key whose signatures can be checked, also one that was not certified."""
         key = Key(self._chance.getrandbits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big"))
         self._secrets[key.public] = key.secret
         return key
 
     def issue(self, name: str) -> None:
-        """Certify another key of a machine. Its messages by the former one stay."""
         self._keys[name] = key = self.new_key()
         self._issued[name] = self.certified(key, names_of(name), START_MS + _VALIDITY_MS)
         self._certificates.append(self._issued[name])
         self._folders[name] = list(self._certificates)
 
     def certified(self, key: Key, names: tuple[str, ...], until_ms: int) -> bytes:
-        """A certificate by this fleet's root."""
         return issued(self._root, Certificate(HIVE, names, key.public, START_MS - HOUR_MS, until_ms))
 
     def revoke(self, name: str) -> None:
@@ -137,13 +134,11 @@ class Mail:
         return seal_of(signing.keyring)
 
     def envelope(self, sender: str, to: tuple[str, ...], message: Message) -> Envelope:
-        """A message, signed by its sender."""
         envelope = self._signing[sender].signed(self.bare(sender, to, message))
         self.overheard.append(envelope)
         return envelope
 
     def bare(self, sender: str, to: tuple[str, ...], message: Message) -> Envelope:
-        """The same, signed by nobody."""
         self._count += 1
         return Envelope(f"e{self._count}", HIVE, sender, to, type(message).__name__, message)
 
@@ -152,7 +147,6 @@ class Mail:
         return self.envelope(name, receivers, Heartbeat(b"", 0, 0))
 
     def knows(self, name: str, peer: str) -> bool:
-        """Whether a machine can check what another one signs now."""
         return self._signing[peer].keyring.certificate in self._signing[name].keyring.known
 
     def receive(self, name: str, envelope: Envelope, wall_ms: int) -> bool:

@@ -47,7 +47,6 @@ class Forgery:
         self._chance, self._overheard, self._now_ms, self._seal = chance, overheard, now_ms, seal
 
     def message(self, node: str) -> Message:
-        """Something false in a node's name."""
         return self._chance.choice((self.facts, self.facts, self.entries, self.receipt, self.removals))(node)
 
     def facts(self, node: str) -> Message:
@@ -62,7 +61,6 @@ class Forgery:
         return self._replicate(Changes(partition, tuple(adds), (), heads))
 
     def removals(self, node: str) -> Message:
-        """Removals of assertions, by their author, by the node, or by the moderator."""
         if (assertion := self._heard_of()) is None:
             return self.entries(node)
         by = self._chance.choice((assertion.assertion.agent, MODERATOR, *agents_of(node)))
@@ -71,7 +69,6 @@ class Forgery:
         return self._replicate(Changes(partition, (), (sealed_removal(self._seal, partition, removal),)))
 
     def entries(self, node: str) -> Message:
-        """Registry entries for everybody, by the moderator and by agents of the node."""
         chance, agent = self._chance, self._chance.choice(agents_of(node))
         stamp = Stamp(self._now_ms + chance.choice((0, 0, YEAR_MS)), 0, b"forged")
         fact = chance.choice(FACT_IDS)
@@ -86,7 +83,6 @@ class Forgery:
         return Announce(tuple(sealed_entry(self._seal, entry) for entry in forged))
 
     def receipt(self, node: str) -> Message:
-        """That it has what it never got."""
         replicated = self._last(Replicate)
         return Receipt(replicated.batch) if replicated is not None else self.entries(node)
 
@@ -181,7 +177,6 @@ class Liar:
         return out
 
     def reply(self, honest: SearchReply | None) -> SearchReply | None:
-        """A false answer to a question, or none."""
         if honest is None or not self._lies():
             return honest
         if self._chance.random() < 0.5 or not isinstance(honest, PoolReply):
@@ -296,7 +291,6 @@ class Liar:
         return self._chance.choice((dot(actor, self._chance.randrange(1, FAR)), b"", b"short", b"\xff" * 13, b"\0" * 13))
 
     def _forged_removals(self, node: HiveNode) -> tuple[Removal, ...]:
-        """Somebody else's assertions, taken back in the moderator's name and in its own."""
         live = [given_assertion for share in node.partitions.shares.values() for given_assertion in share.all_sealed()]
         if not live:
             return ()

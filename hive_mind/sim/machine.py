@@ -35,7 +35,6 @@ class Schedule:
         self._count = 0
 
     def after(self, delay_ms: float, do: Callable[[], object]) -> None:
-        """Do it that much later, never in the past."""
         self._count += 1
         heappush(self._due, (self.now_ms + max(0, int(delay_ms)), self._count, do))
 
@@ -101,15 +100,12 @@ class Network:
             self._schedule.after(self._chance.expovariate(1 / self.weather.delay_ms), lambda: self._arrive(packet, 1))
 
     def acknowledge(self, delivery: str) -> None:
-        """The broker forgets a packet."""
         self._waiting.discard(delivery)
 
     def divide(self, side: Collection[str]) -> None:
-        """Cut these nodes off from the others."""
         self._side = frozenset(side)
 
     def heal(self) -> None:
-        """Everybody reaches everybody, quickly and without loss."""
         self._side = frozenset()
         self._only.clear()
         self.weather = CALM
@@ -126,11 +122,9 @@ class Network:
 
     @property
     def is_divided(self) -> bool:
-        """Whether some can't reach others."""
         return bool(self._side)
 
     def reaches(self, a: str, b: str) -> bool:
-        """Whether messages get from one to the other at all."""
         return (a in self._side) == (b in self._side) and a in self._only.get(b, (a,))
 
     def _registered(self) -> str:
@@ -173,19 +167,15 @@ class MachineWorld(Ports["Machine"], Protocol):
 
     def new_node(self, name: str) -> HiveNode:
         """The program, started anew."""
-        ...
 
     def handled(self, machine: "Machine", event: Event, effects: Sequence[Effect]) -> None:
         """Look at what the node made of an event."""
-        ...
 
     def pass_boundary(self) -> bool:
         """Whether the power goes at this boundary between two effects."""
-        ...
 
     def crashed(self, machine: "Machine") -> None:
         """Told after each crash."""
-        ...
 
 
 class Machine(Performer["Machine"]):
@@ -206,7 +196,6 @@ class Machine(Performer["Machine"]):
 
     @property
     def now(self) -> Now:
-        """The time on its two clocks."""
         true_ms = self._schedule.now_ms
         return Now(START_MS + true_ms + self.clock_error_ms, true_ms - self._booted_ms)
 
@@ -256,7 +245,6 @@ class Machine(Performer["Machine"]):
             self.handle(event)
 
     def crash(self, *, loses_tail: bool) -> None:
-        """Lose everything but the disk."""
         self.node = None
         self.stop()
         self._events_held.clear()

@@ -84,7 +84,6 @@ class Promises:
             yield Promise(voice, tuple(sorted(operation.partitions.get(voice, ()))), operation)
 
     def dead(self) -> Iterator[tuple[Place, Operation]]:
-        """Dots that must never be live again."""
         for operation in self._operations:
             if (
                 isinstance(operation.event, Retract)
@@ -94,7 +93,6 @@ class Promises:
                 yield from ((place, operation) for place in sorted(operation.dots))
 
     def redacted(self) -> frozenset[str]:
-        """Facts that must not be seen again."""
         writes = (op for op in self._operations if isinstance(op.event, Write) and op.is_acknowledged and op.outcome)
         return frozenset(fact for operation in writes for fact in redacted_by(operation.event))
 
@@ -152,7 +150,6 @@ def _by_fact(operations: list[Operation]) -> Mapping[str, list[_TakenBack]]:
 
 
 def took_back(operation: Operation) -> bool:
-    """Whether nothing of a retraction was refused."""
     outcomes = operation.outcome if isinstance(operation.outcome, tuple) else ()
     return bool(outcomes) and all(isinstance(outcome, Retracted) and not outcome.refused for outcome in outcomes)
 

@@ -64,7 +64,6 @@ class Storm:
         self._agents = tuple(agent for name in world.topology.nodes for agent in agents_of(name))
 
     def begin(self) -> None:
-        """Set the first wrong clock and put down the first step."""
         names = sorted(self._world.machines)
         self._wrong = self._chance.choice(names)
         self._world.machines[self._wrong].clock_error_ms = self._world.weather.clock_error_ms
@@ -72,7 +71,6 @@ class Storm:
 
     @property
     def is_over(self) -> bool:
-        """Whether there were enough operations."""
         return self._left <= 0
 
     def _again(self) -> None:

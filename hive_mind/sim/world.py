@@ -84,8 +84,6 @@ class World(MachineWorld):
         for name in topology.nodes:
             self.add(name)
 
-    # ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────
-
     def add(self, name: str) -> Machine:
         """A new machine; it starts at once."""
         if self.mail is not None and name not in self._founders:
@@ -97,11 +95,9 @@ class World(MachineWorld):
         return machine
 
     def honest(self) -> list[Machine]:
-        """Machines that run, and don't lie."""
         return [machine for machine in self.machines.values() if machine.node is not None and machine.name != self.liar]
 
     def request(self, machine: Machine, event: Request) -> Operation:
-        """A client asks something of a node."""
         operation = self.history.begin(event, machine.name, machine.boots, self.schedule.now_ms)
         if not isinstance(event, Promote):
             operation.dots = places_of(machine, event)
@@ -154,8 +150,6 @@ class World(MachineWorld):
         """The same for two runs in which the same happened at the same times."""
         return self._trace.hexdigest()
 
-    # ── what machines need ────────────────────────────────────────────────────────────────────────────────────────
-
     def new_node(self, name: str) -> HiveNode:
         boots = self.machines[name].boots
         chance = self._new_chance(f"node {name} {boots}")
@@ -200,8 +194,6 @@ class World(MachineWorld):
         self.history.crashed(machine.name)
         self.schedule.after(self._chance.uniform(1_000, 60_000), machine.start)
 
-    # ── ports ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def write(self, records: Sequence[Record], cause: Machine) -> bool:
         takes_time = self.weather.sync_ms and not self._is_calm
         return cause.save(records, self._chance.expovariate(1 / self.weather.sync_ms) if takes_time else 0.0)
@@ -230,8 +222,6 @@ class World(MachineWorld):
             self.violate("I7 a request is answered once", f"{cause.name} answered {request} again, or nobody asked")
         else:
             self.on_answer(operation)
-
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _boundaries_until_cut(self) -> int:
         share = self.weather.crash_boundary_share

@@ -91,12 +91,10 @@ def turn(database: Path) -> Iterator[None]:
 
 
 def lock_path(database: Path) -> Path:
-    """Where a file's lock is. It may be deleted while nobody has the file open."""
     return database.with_name(database.name + ".lock")
 
 
 def in_use_by(database: Path) -> int | None:
-    """The process that has it open to write; None where none has."""
     try:
         with lock_path(database).open("rb") as file:
             holder = holder_in(file.fileno())
@@ -165,7 +163,6 @@ def mend(path: Path) -> None:
 
 
 def _carry_out(path: Path) -> None:
-    """Do what the note says. Each step may have been done before."""
     try:
         planned = json_decoder(_Replacement)(_note(path).read_bytes())
     except msgspec.DecodeError as error:
@@ -199,7 +196,6 @@ def free_name(path: Path, word: str) -> Path:
 
 
 def log_path(path: Path) -> Path:
-    """SQLite's write-ahead log of a file."""
     return path.with_name(path.name + "-wal")
 
 
@@ -229,7 +225,6 @@ class Database(Protocol[_Item_contra]):
 
     def write(self, items: Sequence[_Item_contra]) -> None:
         """All of them, durable, or none."""
-        ...
 
     def close(self) -> None: ...
 

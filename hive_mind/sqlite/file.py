@@ -46,7 +46,6 @@ class FileFormat:
 
     @property
     def version(self) -> int:
-        """The newest one."""
         return len(self.migrations)
 
 
@@ -100,7 +99,6 @@ class File:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, with errors in our words."""
         with translating(self.path, self._form):
             yield self.connection
 
@@ -113,6 +111,17 @@ class File:
             raise BackendError("sqlite", f"{self.path} was deleted or replaced while it is open; nothing is written: {advice}")
         with translating(self.path, self._form, "nothing of this was written"), transaction(self.connection):
             yield self.connection
+
+    def refuse_damaged(self, check: str) -> None:
+        """Close it where a check of SQLite's finds damage. Raises `DatabaseUnreadable` then."""
+        try:
+            with self.reading() as connection:
+                ((verdict,),) = connection.execute(f"PRAGMA {check}(1)").fetchall()
+            if verdict != "ok":
+                raise unreadable(self.path, f"is damaged ({verdict})", self._form.when_damaged)
+        except BaseException:
+            self.close()
+            raise
 
     def scrub(self) -> None:
         """Leave no freed page and no log. Raises `BackendError` where another connection still reads what was there before."""
@@ -307,7 +316,6 @@ def owned(path: Path, form: FileFormat) -> Iterator[None]:
 
 
 def number(connection: sqlite3.Connection, pragma: str) -> int:
-    """The value of a PRAGMA that has a number."""
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
@@ -365,6 +373,5 @@ def unreadable(path: Path, problem: str, advice: str) -> DatabaseUnreadable:
 
 
 def remove(path: Path) -> None:
-    """Delete a file and its log, where they are."""
     for leftover in (path, log_path(path)):
         leftover.unlink(missing_ok=True)

@@ -66,7 +66,6 @@ class Log:
 
     @property
     def is_torn(self) -> bool:
-        """Whether the last write is incomplete."""
         return bool(len(self.pages)) and not (self.has_sound_header and bool(self.is_sound.all()))
 
 
@@ -323,7 +322,6 @@ def is_unwritable(path: Path) -> bool:
 
 
 def connect(path: Path, log: Path) -> sqlite3.Connection:
-    """A connection that only reads."""
     if not log.exists() or not log.stat().st_size:
         return reading(path, "&immutable=1")
     with suppress(sqlite3.OperationalError):

@@ -112,74 +112,57 @@ class FactStore(Protocol):
     @property
     def trouble(self) -> str:
         """Why it is not as it should be, "" where it is: the last write failed, or something is damaged and left out."""
-        ...
 
     async def write(self, changes: Sequence[Change]) -> None:
         """All changes or none, durable when this returns. Writes waiting at the same time may share one commit."""
-        ...
 
     def facts(self) -> AsyncIterator[Sequence[Fact]]:
         """Every fact, retracted and superseded ones too, in the order they were added, in batches."""
-        ...
 
     def vectors(self, model: str) -> AsyncIterator[Mapping[str, Narrow]]:
         """Every cached embedding of `model` by its key, in batches, each of shape (dimension,)."""
-        ...
 
     def fetch(self, id: str) -> Fact | None:
         """One fact, read at once without waiting for a turn; it blocks for as long as the disk takes."""
-        ...
 
     async def find(self, ids: Iterable[str]) -> Mapping[str, Fact]:
         """The facts that exist among `ids`."""
-        ...
 
     async def episodes(self, ids: Iterable[str]) -> Mapping[str, Episode]:
         """The episodes that exist among `ids`."""
-        ...
 
     def all_episodes(self) -> AsyncIterator[Sequence[Episode]]:
         """Every episode, in the order they were added, in batches."""
-        ...
 
     def links(self) -> AsyncIterator[Sequence[Link]]:
         """Every edge, in no promised order, in batches."""
-        ...
 
     async def linked(self, relation: Relation, id: str, *, backwards: bool = False) -> Sequence[str]:
         """Ids at the other end of the edges that leave `id` (or arrive at it, `backwards`), in the order they were added."""
-        ...
 
     async def meta(self) -> Mapping[str, str]:
         """All named values."""
-        ...
 
     async def counts(self) -> Mapping[str, int]:
         """How many `facts`, `episodes`, `entities` and `vectors` are kept."""
-        ...
 
     async def put_aside(self, derived: bytes) -> None:
         """Keep something that was made of what is kept, in place of what was put aside before; it may be gone at any time."""
-        ...
 
     async def aside(self) -> bytes:
         """The bytes put aside, whole and unaltered, or nothing."""
-        ...
 
     async def tidy(self) -> None:
         """Give back what only makes the next writes faster. Changes nothing that is kept; for when nobody writes."""
-        ...
 
     async def scrub(self) -> None:
         """Leave no byte of what was erased: in freed pages, in the log, in what was made of the facts. Reads and writes it whole.
 
         Raises `BackendError` where somebody else still reads it; then it is to be asked again.
         """
-        ...
 
     async def close(self) -> None:
         """Finish what was handed in, release the file, leave no thread behind. Closing twice is fine."""
-        ...
 
 
 @dataclass(slots=True)
@@ -233,17 +216,14 @@ class WriteBatch:
 
 
 def already_there(fact_id: str) -> InvalidInput:
-    """The error for a fact that was to be added and is kept."""
     return InvalidInput(f"{fact_id!r} is in the store already; send ReviseFact to change it")
 
 
 def not_there(fact_id: str) -> InvalidInput:
-    """The error for a fact that was to be revised and is not kept."""
     return InvalidInput(f"fact {fact_id!r} is not in the store; send AddFact first")
 
 
 def no_end(id: str) -> InvalidInput:
-    """The error for a link from or to what is not kept."""
     return InvalidInput(f"{id!r} is not in the store; add both ends of a link before it or in the same write")
 
 

@@ -111,7 +111,6 @@ class EventHubsBus:
 
     @property
     def health(self) -> BusHealth:
-        """Counted since it was opened."""
         hub = self._hub
         counted = reduce(lambda so_far, box: box.mailbox.added_to(so_far), self._open_boxes(), self._former)
         is_connected = not self._is_closed and hub.is_connected
@@ -184,7 +183,6 @@ class EventHubsBus:
         return states
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """Those that an earlier version left in this state folder."""
         letters = await self._keeper.do(lambda state: state.dead(hive, limit))
         return [codec.dead_letter(dead.name, dead.data, dead.attempts, dead.reason, str(dead.id), dead.at_ms) for dead in letters]
 
@@ -211,8 +209,6 @@ class EventHubsBus:
         await self._keeper.close()
         self._closed.set()
 
-    # ── for inboxes ──────────────────────────────────────────────────────────────────────────────────────────────────
-
     def moved(self, box: Box, settled: int = 0) -> None:
         self._positions.moved(box, self._hub.partition_of(box.place.name), settled=settled)
         self._settled.set()
@@ -229,8 +225,6 @@ class EventHubsBus:
             await self._chores.finish()
         finally:
             self._boxes.pop(box.place, None)
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _open_boxes(self) -> list[Box]:
         return [box for box in self._boxes.values() if box is not None]
@@ -260,7 +254,6 @@ class _Watch:
 
 
 def _start(stored: Position | None, subscription: Subscription, bounds: Bounds) -> Position:
-    """Where a name begins to read."""
     if stored is None:
         return Position(bounds.first if subscription.start == "earliest" else bounds.end)
     # Beyond the end: the hub was recreated, and all that is in it is news.
@@ -286,13 +279,11 @@ class Hub:
 
     @property
     def is_connected(self) -> bool:
-        """Whether what is to be read is read, and what was sent last was accepted."""
         is_hearing = all(reader.is_hearing for reader in self._readers.values())
         return is_hearing and not any(sender.is_failing for sender in self._senders)
 
     @property
     def reconnects(self) -> int:
-        """How often a partition was read anew after a failure."""
         return sum(reader.reconnects for reader in self._readers.values())
 
     @property

@@ -87,7 +87,6 @@ class Clients:
 
     @cached_property
     def place(self) -> str:
-        """Names the hub, whichever way it is reached."""
         return f"{self.host}/{self.hub}".lower()
 
     def producer(self) -> EventHubProducerClient:
@@ -163,7 +162,6 @@ class Socket:
 
 @contextmanager
 def translating() -> Iterator[None]:
-    """The SDK's errors as ours."""
     try:
         yield
     except (EventHubError, ClientAuthenticationError, OSError, ValueError) as error:
@@ -284,8 +282,6 @@ class PartitionSender:
 
     def _hello(self) -> _Job:
         return _Job((Event("", b""),), time.monotonic() + self._clients.timeout_s, None)
-
-    # ── in the thread ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _run(self) -> None:
         client = self._clients.producer()

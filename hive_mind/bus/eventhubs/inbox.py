@@ -66,7 +66,6 @@ class Watermark:
 
     @property
     def next(self) -> int:
-        """The first number to read."""
         return min(self._again, default=self._next)
 
     def begin(self, number: int) -> bool:
@@ -179,13 +178,11 @@ class ConsumerState:
         return [Dead(*row) for row in rows]
 
     def dead_counts(self, hive: str) -> dict[str, int]:
-        """How many there are, by name."""
         query = "SELECT name, count(*) FROM dead WHERE hub = ? AND hive = ? GROUP BY name"
         with _translating(self._path):
             return dict(self._connection.execute(query, (self._hub, hive)).fetchall())
 
     def forget(self, hive: str, ids: Sequence[int]) -> int:
-        """Drop dead letters. How many there were."""
         query = "DELETE FROM dead WHERE hub = ? AND hive = ? AND id = ?"
         with _translating(self._path):
             with transaction(self._connection):
@@ -228,11 +225,9 @@ class PartitionInboxListener(Protocol):
 
     def moved(self, box: "Box", settled: int = 0) -> None:
         """Its position is another, perhaps because something was settled."""
-        ...
 
     def has_room(self, box: "Box") -> None:
         """It was left behind, and can take more."""
-        ...
 
     async def leave(self, box: "Box") -> None: ...
 
@@ -257,7 +252,6 @@ class Box:
         return self._mark.position()
 
     def take_event(self, event: SequencedEvent) -> None:
-        """Keep it, if it is new and for this name."""
         number, content = event.number, event.what
         if self.is_behind or number < self._mark.next:
             return
@@ -276,13 +270,11 @@ class Box:
         self._owner.moved(self)
 
     def jump(self, number: int) -> None:
-        """The hub does not have what would come next here."""
         _log.warning("%s goes on at %d instead of %d: the hub was recreated", self.place.name, number, self.next)
         self._mark = Watermark(Position(number))
         self._owner.moved(self)
 
     def finish(self, number: int) -> None:
-        """It need not be read again."""
         self._mark.finish(number)
         self._owner.moved(self, 1)
         is_roomy = not self.mailbox.is_heavy and 2 * self.mailbox.waiting <= self.mailbox.subscription.waiting_max
@@ -315,7 +307,6 @@ class Watching:
         self.hive, self.next, self._known, self._on_envelope = hive, start, shown_keys, on_envelope
 
     def take_event(self, event: SequencedEvent) -> None:
-        """Show it, unless another partition did."""
         if event.number < self.next:
             return
         self.next = event.number + 1
@@ -371,7 +362,6 @@ class Positions:
         return stop.at if stop is not None and stop.partition == partition else None
 
     async def all(self, hive: str) -> dict[str, Stop]:
-        """The last positions of all names that ever read in a hive."""
         return await self._keeper.do(lambda state: state.positions(hive))
 
     def moved(self, box: Box, partition: int, *, settled: int = 0) -> None:

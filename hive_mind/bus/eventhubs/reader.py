@@ -114,8 +114,6 @@ class Reading:
         if not self.ended.done():
             self.ended.set_result(error)
 
-    # ── in the thread ────────────────────────────────────────────────────────────────────────────────────────────────
-
     def _run(self) -> None:
         error: BackendError | None = None
         client = self._clients.consumer()
@@ -182,7 +180,6 @@ def _seen(event: EventData, hives: frozenset[str]) -> SequencedEvent:
 
 
 def _what(body: bytes, hives: frozenset[str]) -> Envelope | Unreadable | Token | None:
-    """The meaning of an event with these bytes."""
     sent = unpack(body)
     if sent is None:
         return Unreadable("", b"", "no hive sent it")
@@ -230,25 +227,20 @@ class Listener(Protocol):
     @property
     def hive(self) -> str:
         """Of which hive."""
-        ...
 
     @property
     def next(self) -> int:
         """The first sequence number it did not see."""
-        ...
 
     @property
     def is_behind(self) -> bool:
         """Whether it has no room, and will ask for a `rewind` when it has."""
-        ...
 
     def take_event(self, event: SequencedEvent) -> None:
         """An event, perhaps one that it saw already."""
-        ...
 
     def jump(self, number: int) -> None:
         """The hub does not have what would come next; here it goes on."""
-        ...
 
 
 @dataclass(slots=True)
@@ -280,11 +272,9 @@ class PartitionReader:
 
     @property
     def is_hearing(self) -> bool:
-        """Whether it reads, or nobody wants it to."""
         return self._has_heard or not self._is_needed
 
     def add(self, listener: Listener) -> None:
-        """Read for one more, from its `next` on."""
         self._listeners.append(listener)
         self._hives = frozenset(each.hive for each in self._listeners)
         self.rewind(listener)
@@ -329,8 +319,6 @@ class PartitionReader:
         await asyncio.wait([self._task])
         for reading in self._threads:
             await off_loop(partial(reading.thread.join, timeout_s), "join")
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def _is_needed(self) -> bool:

@@ -121,7 +121,6 @@ class RedisBus:
         )
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
-        """Add each envelope to the streams of its targets."""
         self._refuse_if_closed()
         commands, size = self._commands(envelopes)
         until = asyncio.get_running_loop().time() + timeout_s
@@ -131,7 +130,6 @@ class RedisBus:
             await self.outgoing.send(batch, size * len(batch) // len(commands), left_s)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
-        """Give a name its group of readers."""
         self._refuse_if_closed()
         place = subscription.hive, subscription.name
         same = [
@@ -190,19 +188,14 @@ class RedisBus:
         await asyncio.wait([keeper])
         await self._admin.close()
 
-    # ── for readers ──────────────────────────────────────────────────────────────────────────────────────────────────
-
     def forget(self, reader: StreamReader) -> None:
         self._former = _with(self._former, reader)
         self._readers.remove(reader)
         self.look_whether_drained()
 
     def look_whether_drained(self) -> None:
-        """Something was settled for good."""
         if self._drained is not None and not self._drained.done() and self._is_drained:
             self._drained.set_result(None)
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def _is_drained(self) -> bool:

@@ -261,7 +261,6 @@ _PLACE, _INBOX, _ALL = "|", "inbox", "all"
 
 
 async def listed(wire: Wire, hive: str, limit: int) -> list[DeadLetter]:
-    """The oldest."""
     letters = [_letter(id, fields) async for id, fields in _entries(wire, keys.letters(hive))]
     letters += [letter async for letter in _given_up(wire, hive)]
     return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
@@ -293,7 +292,6 @@ async def _given_up(wire: Wire, hive: str) -> AsyncIterator[DeadLetter]:
 
 
 async def states(wire: Wire, hive: str) -> list[QueueState]:
-    """One for each name that was sent to or subscribed."""
     names = sorted(await wire.one("HKEYS", keys.names(hive)))
     dead: Counter[bytes] = Counter()
     async for _, fields in _entries(wire, keys.letters(hive)):

@@ -51,7 +51,6 @@ def brief_of(hive: str, name: str) -> tuple[bytes, ...]:
 
 
 def read_by(hive: str, name: str) -> tuple[bytes, ...]:
-    """The streams in which a name has a group."""
     return inbox(hive, name), everyone(hive), *brief_of(hive, name)
 
 
@@ -81,7 +80,6 @@ def all_of(hive: str) -> bytes:
 
 
 def time_of(id: bytes) -> int:
-    """When an entry was added, by the server's clock, ms."""
     return int(id.partition(b"-")[0])
 
 
@@ -92,7 +90,6 @@ def parts(id: bytes) -> tuple[int, int]:
 
 
 def after(id: bytes) -> bytes:
-    """The smallest id that is greater."""
     ms, number = parts(id)
     return b"%d-%d" % (ms, number + 1)
 

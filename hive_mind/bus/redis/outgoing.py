@@ -91,7 +91,6 @@ class RedisSender:
             self._ack_timer = asyncio.get_running_loop().call_later(_ACKS_AFTER_S, self._bell.set)
 
     async def close(self, drain_s: float) -> None:
-        """Send what is queued, for at most `drain_s`, and disconnect."""
         if self._task is None:
             return
         if self._sends or self._under_way or self._acks:

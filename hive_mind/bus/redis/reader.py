@@ -43,7 +43,6 @@ class Room(Protocol):
 
     async def until_room(self, timeout_s: float | None = None) -> None:
         """Return when there is some, or the time is up."""
-        ...
 
 
 Offer = Callable[[tuple[bytes, bytes], Sequence[bytes] | None], None]
@@ -155,11 +154,9 @@ class StreamReaderListener(Protocol):
 
     def forget(self, reader: "StreamReader") -> None:
         """The reader was closed."""
-        ...
 
     def look_whether_drained(self) -> None:
         """Something was settled."""
-        ...
 
 
 class StreamReader:
@@ -242,8 +239,6 @@ class StreamReader:
         await self._wire.close()
         await self._brief.close()
 
-    # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def settled(self, native: Native) -> None:
         self._acknowledge(native)
         self._owner.look_whether_drained()
@@ -256,8 +251,6 @@ class StreamReader:
 
     def _acknowledged(self, key: bytes, ids: Sequence[bytes]) -> None:
         self._settling.difference_update([(key, id) for id in ids])
-
-    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(self) -> None:
         failures = 0
@@ -336,8 +329,6 @@ class StreamReader:
         else:
             self.mailbox.offer(native, envelope, attempt, len(body))
 
-    # ── looking after what is held ───────────────────────────────────────────────────────────────────────────────────
-
     async def _look(self, *, is_first: bool = False) -> None:
         """Show that this name is alive, and find what was delivered and is in nobody's hands."""
         hive, name, wait_ms = self.subscription.hive, self.subscription.name, int(self.subscription.ack_wait_s * 1000)
@@ -375,7 +366,6 @@ class StreamReader:
             self._offer((group.key, one.id), one.fields, one.deliveries - (not is_first))
 
     async def _take_over(self, group: Group, idle_ms: int) -> None:
-        """Claim entries idle for `idle_ms` from other consumers of the group."""
         room = self.mailbox.room
         idle = [one for one in await group.pending(idle_ms=idle_ms) if one.consumer != self._consumer.encode()]
         for one in await group.claim(idle[:room], idle_ms=idle_ms) if idle and room else ():
@@ -397,7 +387,6 @@ class StreamReader:
                 await outgoing.send([("PING",)], 0, 0.0)
 
     async def _release(self, left: Sequence[tuple[MailboxDelivery[Native], int]]) -> None:
-        """Leave what is held to the next, as it was."""
         if not self._wire.is_connected:
             return
         # Others of a shared name may have it at once.

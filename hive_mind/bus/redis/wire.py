@@ -155,14 +155,12 @@ def pack(*parts: str | bytes | int) -> Packed:
 
 
 def value(reply: Any) -> Any:
-    """The reply, unless it is an error."""
     if isinstance(reply, RedisError):
         raise meaning(reply) from reply
     return reply
 
 
 def pairs(flat: Sequence[Any]) -> dict[bytes, Any]:
-    """The server's reply of key, value, key, value …"""
     return dict(zip(flat[::2], flat[1::2], strict=True))
 
 

@@ -109,7 +109,6 @@ class ServiceBus:
 
     @property
     def health(self) -> BusHealth:
-        """Counted over the subscriptions that are open."""
         boxes = self._all()
         is_connected = not self._is_closed and self._outgoing.is_connected and all(box.reader.is_connected for box in boxes)
         counted = reduce(lambda so_far, box: box.added_to(so_far), boxes, self._past)
@@ -117,7 +116,6 @@ class ServiceBus:
         return replace(counted, is_connected=is_connected, reconnects=reconnects, last_error=error)
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
-        """One message per target, in order."""
         self._refuse_if_closed()
         messages = []
         for envelope in envelopes:
@@ -162,7 +160,6 @@ class ServiceBus:
         return states
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """Of the names known here, oldest first."""
         return await letters_in(self._account, await self._paths(hive), limit)
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
@@ -196,8 +193,6 @@ class ServiceBus:
         self._inboxes[place].remove(inbox)
         if not self._inboxes[place]:
             del self._inboxes[place]
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def _bytes_max(self) -> int:

@@ -287,7 +287,6 @@ def ping_of(target: str, token: str) -> ServiceBusMessage:
 
 
 def is_ping(message: ServiceBusReceivedMessage) -> bool:
-    """Whether it is no envelope but a sign of life."""
     return message.subject == _PING
 
 
@@ -308,7 +307,6 @@ def envelope_of(message: ServiceBusReceivedMessage) -> Envelope:
 
 
 def attempt_of(message: ServiceBusReceivedMessage) -> int:
-    """Number of this delivery, from 1."""
     return int(message.delivery_count or 0) + 1
 
 
@@ -337,17 +335,14 @@ def label_of(name: str) -> str:
 
 
 def subscription_of(hive: str, name: str) -> str:
-    """The subscription of a node, and the target that reaches it alone."""
     return f"{label_of(hive)}.{label_of(name)}"
 
 
 def target_of(hive: str, name: str) -> str:
-    """The target that reaches a node, or everyone."""
     return f"{label_of(hive)}.{EVERYONE[0]}" if name == EVERYONE[0] else subscription_of(hive, name)
 
 
 def target_of_all(subscription: str) -> str:
-    """The target that reaches everyone in the hive of a subscription."""
     return f"{subscription.partition('.')[0]}.{EVERYONE[0]}"
 
 

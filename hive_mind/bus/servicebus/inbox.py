@@ -66,11 +66,9 @@ class SubscriptionInboxListener(Protocol):
 
     def settled(self) -> None:
         """All settlements have reached the broker."""
-        ...
 
     def forget(self, inbox: "ServiceBusInbox") -> None:
         """It is closed; the name is free."""
-        ...
 
 
 class ServiceBusInbox:
@@ -130,14 +128,10 @@ class ServiceBusInbox:
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing is held and the broker knows it."""
         return self.mailbox.is_drained and self.reader.is_settled
 
     def added_to(self, health: BusHealth) -> BusHealth:
-        """Its counts and its trouble, beside those of others."""
         return self.mailbox.added_to(health, self.reader.reconnects, self.reader.error)
-
-    # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
         deliveries = self.mailbox.take(deliveries_max)
@@ -163,12 +157,8 @@ class ServiceBusInbox:
         await self.reader.close()
         self._owner.forget(self)
 
-    # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def settled(self, native: LockedMessage) -> None:
         self.reader.settle(Settlement(native.message, "complete"))
-
-    # ── for the reader ───────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def may_read(self) -> bool:
@@ -193,10 +183,7 @@ class ServiceBusInbox:
             self.mailbox.offer(locked, envelope, attempt_of(message), len(data))
 
     def all_settled(self) -> None:
-        """Nothing is left to tell the broker."""
         self._owner.settled()
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _show_sign(self, message: ServiceBusReceivedMessage) -> None:
         lock_s = lock_s_of(message)
@@ -335,8 +322,6 @@ class QueueReader:
         await self._stop(is_final=True)
         await self.lock_renewer.close()
 
-    # ── the task ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
     async def _run(self) -> None:
         while not self._is_stopping:
             try:
@@ -377,8 +362,6 @@ class QueueReader:
             await asyncio.sleep(delay_s(self._failures, self._delays, rng=self._rng))
         await self._connect()
         self.reconnects += 1
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _connect(self) -> None:
         line = self._account.from_subscription(self._subscription, ahead=self._ahead)

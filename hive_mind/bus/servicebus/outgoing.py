@@ -91,7 +91,6 @@ class TopicSender:
 
     @property
     def error(self) -> str:
-        """The last trouble, "" if there was none."""
         return self._error
 
     async def open(self) -> None:
@@ -115,7 +114,6 @@ class TopicSender:
         job.done.result()
 
     async def close(self, drain_s: float) -> None:
-        """Send what is queued, for at most `drain_s`, and disconnect."""
         if self._task is None:
             return
         if self._waiting:
@@ -127,8 +125,6 @@ class TopicSender:
             job.fail(BackendUnavailable(NAME, "the bus was closed before this was sent"))
         self._waiting.clear()
         await self._hang_up()
-
-    # ── the task ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(self) -> None:
         while True:
@@ -207,8 +203,6 @@ class TopicSender:
         """Wait the longer, the more attempts failed one after another."""
         if self._failures:
             await asyncio.sleep(delay_s(self._failures, self._delays, rng=self._rng))
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _connect(self) -> None:
         line = self._account.to_topic()

@@ -103,7 +103,6 @@ def _docstrings(settings: type[Any]) -> dict[str, str]:
 
 
 def off(value: Any) -> Any:
-    """The word that YAML takes for a truth value."""
     return "off" if value is False else value
 
 

@@ -57,7 +57,6 @@ def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
 
 
 def leads_out(path: str) -> bool:
-    """Whether a relative path leaves the folder it is seen from."""
     if PurePosixPath(path).is_absolute() or path.startswith("~"):
         return False
     depth = 0
@@ -150,7 +149,6 @@ def _variable(name: str, path: Path) -> Iterator[Finding]:
 
 
 def _strangers(manifest: HiveManifest) -> Iterator[Finding]:
-    """Agents that are named somewhere and are none."""
     spec = manifest.spec
     names = [name for agent in spec.agents for name in names_of(agent)]
     known_names = set(names)
@@ -166,7 +164,6 @@ def _strangers(manifest: HiveManifest) -> Iterator[Finding]:
 
 
 def _twice(manifest: HiveManifest) -> Iterator[Finding]:
-    """Names that stand twice in a list."""
     spec = manifest.spec
     groups = spec.topology.groups if reads(spec.topology.kind, "groups") else []
     lists: list[tuple[str, Path, str, list[str]]] = [
@@ -187,7 +184,6 @@ def _twice(manifest: HiveManifest) -> Iterator[Finding]:
 
 
 def _led_out(manifest: HiveManifest) -> Iterator[Finding]:
-    """Paths that lead out of the folder they are seen from."""
     spec = manifest.spec
     paths: list[tuple[Path, str]] = [
         *(((*_AGENTS, number, "worker"), agent.worker) for number, agent in enumerate(spec.agents)),
@@ -205,7 +201,6 @@ def _led_out(manifest: HiveManifest) -> Iterator[Finding]:
 
 
 def _alternatives(manifest: HiveManifest) -> Iterator[Finding]:
-    """A command or an address, and not both."""
     notify = manifest.spec.notify
     for number, server in enumerate(manifest.spec.mcp):
         if bool(server.command) == bool(server.url):

@@ -207,7 +207,6 @@ def with_named_files(manifest: HiveManifest, folder: Path) -> HiveManifest:
 
 
 def file_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
-    """Mistakes in the files, as mistakes of the fields that name them."""
     yield from _retrieval_findings(manifest, folder)
     yield from _rule_findings(manifest, folder)
     yield from _worker_findings(manifest, folder)
@@ -319,7 +318,6 @@ def _with_worker(agent: Agent, folder: Path, manifest: HiveManifest) -> Agent:
 
 
 def _worker_text(worker: str, folder: Path) -> tuple[str, str]:
-    """The text of a worker, and what its file is called."""
     file = folder / worker
     if worker in runs.bundled() and not file.exists():
         return runs.text_of(worker), worker

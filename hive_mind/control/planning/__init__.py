@@ -83,7 +83,6 @@ _NOTES = {
 
 
 def impact_of_leaving(process: Running, desired: Desired, state: FleetState) -> Impact:
-    """A process goes for good."""
     config = process.config
     facts = sum(agent.facts for agent in process.status.agents) if process.status else None
     if config is None:
@@ -198,7 +197,6 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Plan:
-    """The difference between what should run and what does."""
     drained = frozenset(state.drained)
     steps = [*_starts(desired, running, drained), *_changes(desired, running, drained), *_ends(desired, running, state)]
     found_actions = list(_in_order(steps, desired, running))
@@ -225,7 +223,6 @@ def _whole(desired: Desired, state: FleetState) -> Whole:
 
 
 def summary(actions: Sequence[Action]) -> str:
-    """How many steps of which kind, on one line."""
     counted = Counter(action.kind for action in actions)
     return ", ".join(f"{count} to {kind}" for kind, count in counted.items())
 
@@ -355,7 +352,6 @@ def _in_order(steps: Iterable[Action], desired: Desired, running: Mapping[str, R
 
 
 def _givers(desired: Desired, running: Mapping[str, Running]) -> dict[str, list[str]]:
-    """From whom each process takes agents."""
     hosts = desired.allocation.hosts
     observed: dict[str, list[str]] = {}
     for name, process in sorted(running.items()):

@@ -127,7 +127,6 @@ class _Dealing:
         self._giving: set[str] = set()
 
     def keep(self, before: Mapping[str, Sequence[str]]) -> None:
-        """Agents stay where they were, if they still may."""
         taken_names: set[str] = set()
         for place in sorted(before, key=_natural):
             specs = [self._agents[name] for name in sorted(before[place]) if name in self._agents and name not in taken_names]
@@ -152,7 +151,6 @@ class _Dealing:
             self._giving.add(place)
 
     def settle(self) -> None:
-        """Those without a place get one."""
         settled = {name for names in self.places.values() for name in names}
         for agent in self._agents.values():
             if agent.name not in settled:
@@ -194,7 +192,6 @@ class _Dealing:
         return max((self.places[place] for place in sorted(places, key=_natural)), key=len)
 
     def _homeless_kinds(self) -> set[object]:
-        """Those that still need a place of their own."""
         return self._kinds - {self._kind(self._first(place)) for place, names in self.places.items() if names}
 
     def _first(self, place: str) -> Agent:
@@ -235,7 +232,6 @@ class Hives:
 
     @property
     def places(self) -> dict[str, str]:
-        """The process of every node that was a member before and has not left."""
         allocated = {node: process for process, nodes in self.state.allocation.items() for node in nodes}
         founded = founders_of(self.state.hive)
         joined = self.state.nodes if self.state.hive == self.state.last_hive else ()

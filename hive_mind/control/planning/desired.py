@@ -81,7 +81,6 @@ def tuning(spec: Spec, quota_per_agent: int) -> HiveSettings:
 
 
 def gate(promotion: Promotion) -> PromotionSettings:
-    """Settings of the gate that facts pass to leave home."""
     return filled(PromotionSettings, promotion, allowed_instructions=tuple(sorted(promotion.allowed_instructions)))
 
 
@@ -99,7 +98,6 @@ def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
 
 
 def has_desk(spec: Spec) -> bool:
-    """Whether people decide for the whole fleet at one desk."""
     return bool(spec.judge.facts != "off" or spec.queen.agent or spec.judge.desk)
 
 
@@ -227,7 +225,6 @@ def desired(
 
 
 def hive_id(fleet: str, generation: int) -> str:
-    """The name of a generation on the bus and on disk."""
     return fleet if generation == 1 else f"{fleet}.g{generation}"
 
 

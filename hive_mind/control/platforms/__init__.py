@@ -50,11 +50,9 @@ class Platform(Protocol):
 
     async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
         """Every process of this fleet that is there or should be, by name; one that does not answer in time has no status."""
-        ...
 
     async def start(self, config: WorkerConfig) -> None:
         """Run it. One of this name that runs already stays as it is. Returns when it was started, not when it is ready."""
-        ...
 
     async def stop(self, process: str, timeout_s: float) -> None:
         """Let it finish, at the latest after that time end it, and forget its configuration: it should run no more.
@@ -62,29 +60,22 @@ class Platform(Protocol):
         One that does not run is fine; one that can't be shown to be ours is left alone. Raises `BackendTimeout`, and changes
         nothing, where one runs that can't take it yet.
         """
-        ...
 
     async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Put a request of `api.requests` to an agent; what it answers. Raises `BackendUnavailable` where it is not
         running, and `BackendTimeout` where its process is silent for that time."""
-        ...
 
     def contact(self, process: str) -> Contact:
         """How it is reached over HTTP. Raises `BackendUnavailable` where it is not, or not from here."""
-        ...
 
     async def leave(self, process: str, timeout_s: float) -> None:
         """Let all its nodes hand over what they hold and leave their hive for good. Raises `BackendTimeout`."""
-        ...
 
     async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
         """The members of its hive, as each of its nodes sees them."""
-        ...
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
         """Let it put a member out of its hive for good. Raises `InvalidInput`, or `BackendUnavailable` where it can't."""
-        ...
 
     async def close(self) -> None:
         """Let go of what was opened here. Processes run on, unless they can't without this one."""
-        ...

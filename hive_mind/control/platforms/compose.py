@@ -106,9 +106,6 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     return {config.process: config for config in configs}
 
 
-# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _fitted(worker: Contained, has_redis: bool) -> Contained:
     """With the bus of the file, and without the fleet's name where nothing else is called so: Compose has it."""
     process = worker.config.process

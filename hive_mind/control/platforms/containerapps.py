@@ -97,9 +97,6 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     return {config.process: config for config in configs}
 
 
-# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True, slots=True)
 class _App:
     """The type `Process` of `deploy/azure/types.bicep`; the names are those there."""
@@ -117,7 +114,6 @@ class _App:
 
 
 def _parameters(files: Mapping[str, str]) -> dict[str, Any]:
-    """Parameters by name; none where there is no file of them."""
     if _FILE not in files:
         return {}
     try:

@@ -84,7 +84,6 @@ class Contained:
 
     @property
     def key_file(self) -> str:
-        """Where its key is written, beside what is rendered."""
         return f"secrets/{self.key}.key"
 
 
@@ -108,7 +107,6 @@ def contained(
 
 
 def secret_files(workers: Iterable[Contained], keys: Keys) -> dict[str, str]:
-    """The process whose key goes into each file, for those that are made here."""
     return {worker.key_file: worker.config.process for worker in workers if worker.config.process in keys.ids}
 
 
@@ -131,9 +129,6 @@ def located(source: Source, path: tuple[str | int, ...], message: str) -> Proble
     """A problem with its line, and its path as people write it."""
     tree, _ = tree_of(source.text, MANIFEST)
     return Problem(spelled(path, MANIFEST.name), tree.at(path)[0].line if tree else 0, message)
-
-
-# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class _Unfit(HiveError):
@@ -232,7 +227,6 @@ def _sources(sources: tuple[SourceConfig, ...], folder: Path) -> tuple[SourceCon
 
 
 def _variables(config: WorkerConfig) -> tuple[dict[str, str], dict[str, str]]:
-    """Those with a value of their own, and those from secrets."""
     secret = {name: name for name in _named(msgspec.to_builtins(msgspec.structs.replace(config, env={})))}
     plain = dict(LISTEN)
     for variable, text in sorted(config.env.items()):

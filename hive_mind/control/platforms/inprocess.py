@@ -137,7 +137,6 @@ class InProcessPlatform:
 
 
 def _other_holder(lock: Path) -> int:
-    """Which other process has it; 0 for none."""
     note = read_own(lock).strip() if is_locked(lock) else b""
     pid = int(note) if note.isdigit() and len(note) < 10 else 0
     return 0 if pid == os.getpid() else pid

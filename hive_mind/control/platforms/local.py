@@ -63,7 +63,6 @@ class LocalPlatform:
             await asyncio.to_thread(self._start, config)
 
     async def stop(self, process: str, timeout_s: float) -> None:
-        """SIGTERM, and SIGKILL when the time is over."""
         files = ProcessFiles(self._folder, process)
         until = time.monotonic() + timeout_s
         await end_all(process, files.running, lambda: files.is_taken, until)

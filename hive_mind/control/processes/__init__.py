@@ -72,7 +72,6 @@ class ProcessFiles:
 
     @property
     def is_taken(self) -> bool:
-        """Whether a living process holds its lock, known or not."""
         return is_locked(self._lock)
 
     def read_config(self) -> tuple[bytes, WorkerConfig | None]:
@@ -88,7 +87,6 @@ class ProcessFiles:
         write_whole(self.config, config.packed())
 
     def unconfigure(self) -> None:
-        """It should run no more."""
         self.config.unlink(missing_ok=True)
 
     def note(self, identity: Identity) -> None:
@@ -100,7 +98,6 @@ class ProcessFiles:
         self._begun.unlink(missing_ok=True)
 
     def last_words(self) -> str:
-        """The last line it printed or logged, whichever came later."""
         for path in sorted((self.log, self.output), key=_changed, reverse=True):
             for line in reversed(last_lines(path, 20)):
                 if line.strip():
@@ -129,7 +126,6 @@ class ProcessFiles:
 
 
 def processes_in(folder: Path) -> list[str]:
-    """Names of all processes that should run, or may."""
     paths = [*(folder / "config").glob("*.json"), *(folder / "run").glob("*.json"), *(folder / "run").glob("*.begun")]
     return sorted({path.stem for path in paths if _is_name(path.stem)})
 

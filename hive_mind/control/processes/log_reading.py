@@ -21,7 +21,6 @@ _LOOK_S = 0.2
 
 
 def last_lines(log: Path, count: int) -> list[str]:
-    """The last lines of a log and of what was rotated out of it, the oldest first."""
     return _last_of((log, *_older(log)), count)
 
 
@@ -103,7 +102,6 @@ class _Reader:
         return lines
 
     def _is_rotated(self) -> bool:
-        """Whether the name stands for another file by now, or for one that was emptied."""
         try:
             now = self._log.lstat()
         except OSError:
@@ -132,7 +130,6 @@ class _Reader:
 
 
 def _last_of(paths: tuple[Path, ...], count: int) -> list[str]:
-    """The last lines of files of which the first is the newest."""
     lines: deque[str] = deque()
     for path in paths:
         if len(lines) >= count:
@@ -155,7 +152,6 @@ def _tail(file: BinaryIO, count: int, end: int) -> list[str]:
 
 
 def _last_break(file: BinaryIO) -> int:
-    """Where the last line that is finished ends."""
     start = file.seek(0, os.SEEK_END)
     while start > 0:
         size = min(_BLOCK_BYTES, start)
@@ -178,7 +174,6 @@ def _number(file: BinaryIO | None) -> int:
 
 
 def _older(log: Path) -> Iterator[Path]:
-    """The files that were rotated out, the newest first."""
     for number in range(1, _OLDER_MAX):
         path = log.with_name(f"{log.name}.{number}")
         if not _is_file(path):
@@ -194,7 +189,6 @@ def _is_file(path: Path) -> bool:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The file; an empty one where there is none or a link."""
     try:
         return os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb")
     except OSError:

@@ -86,7 +86,6 @@ class RedisFiles:
 
     @property
     def is_taken(self) -> bool:
-        """Whether a server is there, known or not."""
         return is_locked(self.lock)
 
     def running(self) -> Identity | None:
@@ -206,7 +205,6 @@ def bus_config(folder: Path, port: int) -> BusConfig:
 
 
 def state(folder: Path) -> RedisState:
-    """Whether it runs, and where it does or last did."""
     files = RedisFiles(folder / "redis")
     identity = files.running()
     return RedisState(0, files.port) if identity is None else RedisState(identity.pid, files.port, use_of(identity).memory_bytes)

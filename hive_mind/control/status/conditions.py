@@ -302,7 +302,6 @@ _SKEW_MS = HiveClockSettings().step_min_ms
 
 
 def refused_writes(statuses: Iterable[WorkerStatus]) -> list[str]:
-    """Agents whose memory, and nodes whose journal or bus, takes nothing."""
     troubles: list[str] = []
     for status in statuses:
         refused = [f"{node.name}: {node.refusal}" for node in status.nodes if node.refusal]
@@ -314,7 +313,6 @@ def refused_writes(statuses: Iterable[WorkerStatus]) -> list[str]:
 
 
 def short_disks(statuses: Iterable[WorkerStatus]) -> list[str]:
-    """Disks that are nearly full, or have no room for another file."""
     return [text for status in statuses for room in status.rooms if (text := shortage(room))]
 
 
@@ -329,7 +327,6 @@ def shortage(room: Room) -> str:
 
 
 def full_brokers(nodes: Iterable[NodeStatus]) -> list[str]:
-    """Brokers that hold nearly as much as they may."""
     troubles = []
     for node in nodes:
         used, limit = node.broker_used_bytes, node.broker_limit_bytes
@@ -341,7 +338,6 @@ def full_brokers(nodes: Iterable[NodeStatus]) -> list[str]:
 
 
 def wrong_clocks(nodes: Iterable[NodeStatus]) -> list[str]:
-    """Machines whose clock is not that of the others, or of the broker."""
     troubles = []
     for node in nodes:
         for off_ms, whose in ((node.ahead_of_members_ms, "the other members'"), (node.ahead_of_broker_ms, "the broker's")):

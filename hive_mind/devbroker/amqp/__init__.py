@@ -8,7 +8,7 @@ always the same bytes: there are several forms for most values.
 
 import struct
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +27,13 @@ SERVER_BUSY = "com.microsoft:server-busy"
 class AmqpError(Exception):
     """Refuses what a peer asked for. Where it is caught decides what ends: a delivery, a link, a session or the connection."""
 
-    def __init__(self, condition: str, description: str = "", info: Mapping[Any, Any] | None = None) -> None:
+    def __init__(self, condition: str, description: str = "") -> None:
         super().__init__(f"{condition}: {description}")
-        self.condition, self.description, self.info = condition, description, dict(info or {})
+        self.condition, self.description = condition, description
 
     def encoded(self) -> bytes:
         """The error as it stands in `detach`, `end`, `close` and in a rejected outcome."""
-        return described(0x1D, (encode(Symbol(self.condition)), encode(self.description), encode(self.info or None)))
+        return described(0x1D, (encode(Symbol(self.condition)), encode(self.description), encode(None)))
 
 
 class Symbol(str):
@@ -123,7 +123,6 @@ def encoded_list(items: Iterable[bytes]) -> bytes:
 
 
 def encoded_map(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """A map of keys and values that are encoded already."""
     parts = [part for pair in pairs for part in pair]
     return _compound(0xC1, len(parts), b"".join(parts))
 

@@ -91,7 +91,6 @@ class Session:
             self._window -= 1
 
     def on_flow(self, flow: Flow) -> None:
-        """The client tells its window, and perhaps a link's credit."""
         sent_since = (self._next_transfer_id - (flow.next_incoming_id or 0)) & ID_MASK
         self._window = max(0, flow.incoming_window - sent_since)
         self._send_waiting()
@@ -114,7 +113,6 @@ class Session:
             link.pump()
 
     def send_flow(self, link: ServerLink | None = None, *, is_draining: bool = False) -> None:
-        """Tell the client our window, and a link's credit."""
         self._unacknowledged_frames = 0
         fields = [uint(self._next_incoming_id), uint(WINDOW), uint(self._next_transfer_id), uint(WINDOW)]
         if link is None:
@@ -133,12 +131,10 @@ class Session:
             self.send_flow()
 
     def send_disposition(self, delivery_id: int, state: bytes, *, is_receiver: bool) -> None:
-        """Tell the client what became of a delivery, for good."""
         number = uint(delivery_id)
         self.write(amqp.DISPOSITION, [boolean(is_receiver), number, number, TRUE, state, FALSE])
 
     def on_disposition(self, disposition: Disposition) -> None:
-        """The client says what became of deliveries it got."""
         # About its own deliveries there is nothing to hear: they are settled when they are answered.
         if not disposition.is_receiver:
             return
@@ -190,13 +186,11 @@ class Session:
         self.detached.add(link.handle)
 
     def on_detach(self, handle: int) -> None:
-        """The client ends a link, or answers that we did."""
         if link := self._link(handle):
             self.detach(link)
         self.detached.discard(handle)
 
     def end(self) -> None:
-        """The session is no more."""
         links = list(self.links.values())
         self.links.clear()
         self.connection.waiting_bytes -= sum(map(len, self._waiting))

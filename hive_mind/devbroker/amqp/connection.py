@@ -104,7 +104,6 @@ class Output:
         self._is_scheduled = self._is_paused = self._is_held = self._is_starving = False
 
     def open(self, transport: asyncio.Transport) -> None:
-        """From now on there is somewhere to write to."""
         self._transport = transport
 
     def has_room(self) -> bool:
@@ -121,7 +120,6 @@ class Output:
             self._loop.call_soon(self._flush_scheduled)
 
     def flush(self) -> None:
-        """Write now what is gathered, unless it is held."""
         if self._is_held or self._transport is None:
             return
         if self._frames and not self._transport.is_closing():
@@ -130,7 +128,6 @@ class Output:
         self._feed()
 
     def discard(self) -> None:
-        """Write nothing of what is gathered."""
         self._frames.clear()
         self._bytes = 0
 
@@ -285,16 +282,13 @@ class Connection(asyncio.Protocol):
         self.write(encoded_frame(0, described(amqp.OPEN, [*names, *numbers, NULL, NULL, NULL, NULL, product])))
 
     def write(self, data: bytes) -> None:
-        """Send bytes with all else of this turn."""
         self._output.write(data)
 
     def has_room(self) -> bool:
-        """Whether the peer keeps up with reading."""
         return not self.is_closed and self._output.has_room()
 
     @property
     def links(self) -> int:
-        """How many there are, over all sessions."""
         return self._channels.links
 
     def hold_partial(self, count: int) -> None:
@@ -342,7 +336,6 @@ class Connection(asyncio.Protocol):
             self._after("beat", max(_BEAT_MIN_S, min(waits_s)), self._beat)
 
     def close(self, error: AmqpError | None = None) -> None:
-        """Say goodbye, and why, and throw away what comes after."""
         if self.is_closed:
             return
         if error is not None:

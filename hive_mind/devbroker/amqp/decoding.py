@@ -90,8 +90,8 @@ def _described(data: bytes, position: int, depth: int) -> tuple[Described, int]:
     return Described(descriptor, value), position
 
 
-def _nothing(value: Any, width: int = 0) -> _Decoder:
-    return lambda _data, position, _depth: (value, position + width)
+def _nothing(value: Any) -> _Decoder:
+    return lambda _data, position, _depth: (value, position)
 
 
 def _number(unpack: Callable[[bytes, int], tuple[Any, ...]], width: int, kind: Callable[[Any], Any]) -> _Decoder:

@@ -254,13 +254,11 @@ class EntityHost(Protocol):
 
     def now(self) -> float:
         """Seconds since 1970; tests may turn this clock."""
-        ...
 
     def call_soon(self, callback: Callable[[], object]) -> None: ...
 
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
         """Call after a while; nothing is called once the broker stopped."""
-        ...
 
     def count(self, name: str, by: int = 1) -> None: ...
 
@@ -286,15 +284,12 @@ class Link(Protocol):
     @property
     def can_send(self) -> bool:
         """Whether there is credit, a window, and room in the socket."""
-        ...
 
     def send(self, payload: bytes, tag: bytes, held: object | None = None, fmt: int = 0) -> int:
         """Send one delivery and return its id. With `held` it is unsettled until `Entity.settle`; without, it is settled."""
-        ...
 
     def detach(self, error: AmqpError | None = None) -> None:
         """End the link from our side; `on_detach` is called."""
-        ...
 
 
 L = TypeVar("L", bound=Link, contravariant=True)
@@ -305,23 +300,18 @@ class Endpoint(Protocol[L]):
 
     def on_attach(self, link: L) -> None:
         """A client attaches, with its token already checked. Raises `AmqpError` to refuse."""
-        ...
 
     def on_detach(self, link: L) -> None:
         """The link is gone: detached, or its session or connection ended. Once per accepted link."""
-        ...
 
     def on_message(self, link: L, payload: bytes, fmt: int) -> None:
         """A whole delivery arrived. Returning means it is accepted. Raises `AmqpError` or `DecodeError` to reject it."""
-        ...
 
     def pump(self, link: L) -> None:
         """The link may be able to send (again): send while `link.can_send`. Never called before the attach is answered."""
-        ...
 
     def settle(self, link: L, held: Any, outcome: DeliveryOutcome) -> None:
         """The client settled what was sent with `held`; it is out of `link.unsettled` already."""
-        ...
 
 
 class Entity(Endpoint[Link], Protocol):
@@ -329,4 +319,3 @@ class Entity(Endpoint[Link], Protocol):
 
     def manage(self, request: Message) -> ManagementReply:
         """A request to `<entity>/$management`: its operation and parameters are application properties and `request.value()`."""
-        ...

@@ -32,7 +32,6 @@ def rejected_state(error: AmqpError) -> bytes:
 
 
 def ordered(fault: Fault) -> AmqpError:
-    """The error that a client gets for a fault."""
     return AmqpError(fault.condition, "a fault that was ordered")
 
 
@@ -53,20 +52,16 @@ class LinkSession(Protocol):
     @property
     def links(self) -> Mapping[int, "ServerLink"]:
         """By their handles."""
-        ...
 
     @property
     def has_window(self) -> bool:
         """Whether the client takes another frame."""
-        ...
 
     def write(self, code: int, fields: list[bytes]) -> None:
         """Send a performative on this channel."""
-        ...
 
     def send_delivery(self, handle: int, tag: bytes, payload: bytes, fmt: int, *, is_settled: bool) -> int:
         """Send a delivery; returns its id."""
-        ...
 
     def send_flow(self, link: "ServerLink | None" = None, *, is_draining: bool = False) -> None: ...
 
@@ -76,7 +71,6 @@ class LinkSession(Protocol):
 
     def forget(self, link: "ServerLink") -> None:
         """Drop a link that ended."""
-        ...
 
 
 class ServerLink:
@@ -102,7 +96,6 @@ class ServerLink:
 
     @property
     def handle(self) -> int:
-        """The client's number of this link, and ours."""
         return self.attach.handle
 
     @property
@@ -111,12 +104,10 @@ class ServerLink:
 
     @property
     def siblings(self) -> Iterable[RoutedLink]:
-        """All links of the same session, this one too."""
         return self.session.links.values()
 
     @property
     def can_send(self) -> bool:
-        """Whether there is credit, a window, and room in the socket."""
         return self.credit > 0 and not self.is_closed and self.session.has_window and self.peer.has_room()
 
     def send(self, payload: bytes, tag: bytes, held: object | None = None, fmt: int = 0) -> int:
@@ -185,7 +176,6 @@ class _Incoming:
         self._partial: _Partial | None = None
 
     def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
-        """A frame of a delivery, often the only one."""
         if transfer.is_aborted:
             self.forget()
             return

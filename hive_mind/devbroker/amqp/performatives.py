@@ -105,7 +105,6 @@ class Disposition:
 
 
 def read(body: bytes) -> Performative:
-    """The performative at the beginning of a frame's body."""
     try:
         value, end = decode(body)
     except DecodeError as error:
@@ -118,7 +117,6 @@ def read(body: bytes) -> Performative:
 
 
 def read_open(fields: list[Any]) -> Open:
-    """Of an `open`."""
     size = _number(fields, 2, _UINT_MAX)
     if size < 512:
         raise AmqpError(INVALID_FIELD, "max-frame-size is at least 512")
@@ -128,12 +126,10 @@ def read_open(fields: list[Any]) -> Open:
 
 
 def read_begin(fields: list[Any]) -> Begin:
-    """Of a `begin`."""
     return Begin(_number(fields, 1), _number(fields, 2))
 
 
 def read_attach(fields: list[Any]) -> Attach:
-    """Of an `attach`."""
     return Attach(
         name=_text(fields, 0),
         handle=_number(fields, 1),
@@ -148,7 +144,6 @@ def read_attach(fields: list[Any]) -> Attach:
 
 
 def read_flow(fields: list[Any]) -> Flow:
-    """Of a `flow`."""
     return Flow(
         next_incoming_id=_number(fields, 0) if _field(fields, 0) is not None else None,
         incoming_window=_number(fields, 1),
@@ -161,7 +156,6 @@ def read_flow(fields: list[Any]) -> Flow:
 
 
 def read_transfer(fields: list[Any]) -> Transfer:
-    """Of a `transfer`."""
     return Transfer(
         handle=_number(fields, 0),
         delivery_id=_number(fields, 1) if _field(fields, 1) is not None else None,
@@ -173,14 +167,12 @@ def read_transfer(fields: list[Any]) -> Transfer:
 
 
 def read_disposition(fields: list[Any]) -> Disposition:
-    """Of a `disposition`."""
     first = _number(fields, 1)
     last = _number(fields, 2, first)
     return Disposition(_flag(fields, 0), first, last, _flag(fields, 3), _outcome(_field(fields, 4)))
 
 
 def read_handle(fields: list[Any]) -> int:
-    """Of a `detach`."""
     return _number(fields, 0)
 
 

@@ -85,11 +85,9 @@ class Faults:
         self._waiting.append(fault)
 
     def clear(self) -> None:
-        """None of them is to happen any more."""
         self._waiting.clear()
 
     def take(self, kind: str, address: str) -> Fault | None:
-        """The first that strikes here and now."""
         for fault in self._waiting:
             if fault.kind == kind and fnmatchcase(address.lower(), fault.address.lower()):
                 if fault.skip > 0:
@@ -148,23 +146,18 @@ class Switchboard(EntityHost, Protocol):
 
     def connected(self, peer: "Peer") -> bool:
         """Register a connection; False if there are too many."""
-        ...
 
     def disconnected(self, peer: "Peer") -> None:
         """Forget a connection that was lost."""
-        ...
 
     def is_login(self, user: str, password: str) -> bool:
         """Whether these are the name of a key and the key."""
-        ...
 
     def route(self, link: "RoutedLink") -> "Entity | Requests":
         """The entity at the link's address. Raises `AmqpError` for an unknown entity or a missing token."""
-        ...
 
     def take_fault(self, kind: str, address: str) -> Fault | None:
         """The fault that strikes here and now."""
-        ...
 
 
 class Peer(Protocol):
@@ -185,31 +178,24 @@ class Peer(Protocol):
     @property
     def links(self) -> int:
         """Number of links, over all sessions."""
-        ...
 
     def write(self, data: bytes) -> None:
         """Send bytes with all else of this turn."""
-        ...
 
     def has_room(self) -> bool:
         """Whether the client keeps up with reading."""
-        ...
 
     def hold_partial(self, count: int) -> None:
         """Account for the bytes of incomplete deliveries. Raises `AmqpError` when they are too many."""
-        ...
 
     def stall(self, delay_s: float) -> None:
         """Neither answer nor read for a while."""
-        ...
 
     def abort(self) -> None:
         """Drop the connection without a `close`."""
-        ...
 
     def finish(self, *, is_graceful: bool) -> None:
         """End now, with or without a `close`."""
-        ...
 
 
 class RoutedLink(Link, Protocol):
@@ -226,7 +212,6 @@ class RoutedLink(Link, Protocol):
     @property
     def siblings(self) -> Iterable["RoutedLink"]:
         """All links of the same session, in the order they were attached."""
-        ...
 
 
 class Requests(Endpoint[RoutedLink], Protocol):
@@ -236,7 +221,6 @@ class Requests(Endpoint[RoutedLink], Protocol):
 
     def fault_place(self, link: RoutedLink, payload: bytes) -> tuple[str, str]:
         """Under which kind and address a fault would strike this request. Raises `DecodeError`."""
-        ...
 
 
 READ = "READ"
@@ -287,7 +271,6 @@ class RequestEntity:
         self._answer(link, split(payload), partial(_raise, error))
 
     def fault_place(self, link: RoutedLink, payload: bytes) -> tuple[str, str]:
-        """Under which kind and address a fault would strike this request. Raises `DecodeError`."""
         return self._place(link, split(payload))
 
     def _answer(self, link: RoutedLink, request: Message, handle: Callable[[], ManagementReply]) -> None:

@@ -197,7 +197,6 @@ def buried(letter: BrokeredMessage, reason: str, description: str) -> BrokeredMe
 
 
 def text_of(value: object) -> str:
-    """A text that may have come as bytes."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
@@ -237,7 +236,6 @@ class StoredMessage:
 
 
 def rendered(message: StoredMessage, locked_until: float | None = None) -> bytes:
-    """The encoded message; with its lock when `locked_until` is given."""
     notes = [
         (_SEQUENCE, encode(message.sequence)),
         (_ORIGIN, encode(message.origin)),
@@ -271,17 +269,14 @@ def message_lock_lost() -> AmqpError:
 
 
 def quota_reached(message: str) -> AmqpError:
-    """The sender has to wait until receivers made room."""
     return AmqpError(RESOURCE_LIMIT, f"com.microsoft:quota-exceeded: {message}; receive messages, also dead ones, to make room")
 
 
 def wrong_argument(message: str) -> AmqpError:
-    """A request or a message that can't be taken as it is."""
     return AmqpError(ARGUMENT, message)
 
 
 def not_allowed(message: str) -> AmqpError:
-    """A request that does not go with this kind of entity."""
     return AmqpError(NOT_ALLOWED, message)
 
 

@@ -89,7 +89,6 @@ def manage_queue(message: Message, queue: Queue, now: float) -> ManagementReply:
 
 
 def unknown_operation(request: Request) -> ManagementReply:
-    """The answer to what an entity does not know."""
     hint = ": it is a queue or a topic, so give the hub another name" if request.operation == READ else ""
     return ManagementReply(501, f"this entity does not know the operation {request.operation!r}{hint}", {})
 
@@ -253,13 +252,11 @@ class WakeTimer:
         self._timer_at = inf
 
     def ring(self) -> None:
-        """Look after what is under way, once."""
         if not self._is_called:
             self._is_called = True
             self._host.call_soon(self._wake)
 
     def expect(self, due: float | None) -> None:
-        """Look at that time, or earlier if an earlier time was asked for."""
         if due is None or due == inf or due >= self._timer_at:
             return
         if self._timer is not None:
@@ -286,7 +283,6 @@ class Topic:
         self._sequence = 0
 
     def subscribe(self, queue: Queue, wants: Filter) -> None:
-        """From now on `queue` gets what it wants."""
         self._subscriptions.append((queue, wants))
 
     def send(self, letters: Sequence[BrokeredMessage], now: float) -> None:
@@ -357,7 +353,6 @@ class Namespace:
         return queue
 
     def add_topic(self, name: str, properties: Mapping[str, Any] | None = None) -> Topic:
-        """A new topic, whose messages nobody gets until it has subscriptions."""
         self._refuse_taken(name)
         topic = Topic(self._host, settings_of(properties or {}))
         self._topics[name.lower()] = topic
@@ -378,7 +373,6 @@ class Namespace:
         return subscription
 
     def find(self, path: str) -> Entity | None:
-        """The entity at a path, if there is one."""
         place = path.lower()
         if place.endswith(_DEAD_LETTERS):
             queue = self._queues.get(place.removesuffix(_DEAD_LETTERS))

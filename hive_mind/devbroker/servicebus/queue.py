@@ -50,11 +50,9 @@ class DueQueue:
             heapify(self._heap)
 
     def strike_out(self, number: int) -> None:
-        """Forget a number, if it stands here."""
         self._due.pop(number, None)
 
     def first_due(self) -> float | None:
-        """When the first is due; None if empty."""
         while self._heap:
             due, number = self._heap[0]
             if self._due.get(number) == due:
@@ -63,11 +61,9 @@ class DueQueue:
         return None
 
     def pop(self) -> int | None:
-        """The first, and strike it out."""
         return None if self.first_due() is None else self._pop()
 
     def pop_due(self, now: float) -> Iterator[int]:
-        """Those that are due, each struck out as it comes."""
         while (due := self.first_due()) is not None and due <= now:
             yield self._pop()
 
@@ -112,7 +108,6 @@ class MessageStore:
         return None if sequence is None else self._kept[sequence]
 
     def next_expiry(self) -> float | None:
-        """When the next message expires, locked or not."""
         return self._expiries.first_due()
 
     def pop_expired(self, now: float) -> Iterator[StoredMessage]:
@@ -138,7 +133,6 @@ class Locks:
         return len(self._kept)
 
     def lock(self, message: StoredMessage, now: float) -> UUID:
-        """Give it to somebody; nobody has it."""
         token = uuid4()
         message.token, message.locked_until = token, now + self._duration_s
         self._kept[token] = message
@@ -168,7 +162,6 @@ class Locks:
         return next(iter(self._kept.values())).locked_until if self._kept else None
 
     def ended(self, now: float) -> Iterator[StoredMessage]:
-        """Messages whose lock has ended. The caller opens the locks."""
         while (due := self.first_due()) is not None and due <= now:
             yield next(iter(self._kept.values()))
 
@@ -211,7 +204,6 @@ class Duplicates:
         self._seen_at: OrderedDict[Hashable, float] = OrderedDict()
 
     def without(self, letters: Sequence[BrokeredMessage], now: float) -> list[BrokeredMessage]:
-        """Those that were not noted within the window, each once."""
         if not self._window_s:
             return list(letters)
         while self._seen_at and next(iter(self._seen_at.values())) <= now - self._window_s:
@@ -290,7 +282,6 @@ class Queue:
         return [self.locks.renew(token, now) for token in tokens]
 
     def peek(self, start: int, now: float) -> Iterator[StoredMessage]:
-        """Every message from a number on, whatever its state, without taking it."""
         self.advance(now)
         return (message for message in self._store if message.sequence >= start)
 
@@ -302,11 +293,9 @@ class Queue:
             self._expire(message, now)
 
     def next_due(self) -> float | None:
-        """When there is something to do at the earliest."""
         return min((due for due in (self.locks.first_due(), self._store.next_expiry()) if due is not None), default=None)
 
     def counts(self) -> dict[str, int]:
-        """How many messages are in which state."""
         return {"ready": len(self._store) - len(self.locks), "locked": len(self.locks)}
 
     def _numbered(self, letter: BrokeredMessage, now: float, origin: int | None = None) -> StoredMessage:

@@ -29,42 +29,33 @@ class Seal(Protocol):
     @property
     def is_on(self) -> bool:
         """Whether seals are made and checked."""
-        ...
 
     @property
     def since_ms(self) -> int:
         """From which wall time on this node's own seals are good: whatever its clock says, it is later than that."""
-        ...
 
     def seal(self, signer: str, payload: bytes) -> bytes:
         """The signer's seal under a payload; b"" for a signer this node holds no key of."""
-        ...
 
     def verify(self, signer: str, payload: bytes, seal: bytes, at_ms: int | None = None) -> bool:
         """Whether the signer sealed exactly this; `at_ms` is the wall time of its stamp, where it has one."""
-        ...
 
     def speaks_for(self, seal: bytes, name: str) -> bool:
         """Whether the key of a seal that was found good may speak for this name too."""
-        ...
 
     @property
     def revision(self) -> int:
         """Grows with every revocation that comes to be known."""
-        ...
 
     @property
     def revocations(self) -> bytes:
         """The known revocations, to be kept; b"" for none."""
-        ...
 
     def revoke(self, revocations: bytes) -> bool:
         """Take back what was kept; whether any of it is new."""
-        ...
 
     def is_revoked(self, seal: bytes, at_ms: int) -> bool:
         """Whether a seal that was good is so no more: its key was revoked, as from this wall time or an earlier one."""
-        ...
 
 
 class Unsealed:
@@ -101,40 +92,33 @@ UNSEALED = Unsealed()
 
 
 def sealed(seal: Seal, partition: str, dot: Dot, assertion: Assertion) -> Sealed:
-    """An assertion under its dot, sealed by its agent."""
     return Sealed(dot, assertion, seal.seal(assertion.agent, _of_assertion(partition, dot, assertion)) if seal.is_on else b"")
 
 
 def is_sealed(seal: Seal, partition: str, assertion: Sealed) -> bool:
-    """Whether the agent itself asserts this, here, under this dot."""
     payload = _of_assertion(partition, assertion.dot, assertion.assertion) if seal.is_on else b""
     return seal.verify(assertion.assertion.agent, payload, assertion.seal, assertion.assertion.stamp.ms)
 
 
 def sealed_removal(seal: Seal, partition: str, removal: Removal) -> Removal:
-    """A removal, sealed by its author."""
     return (
         msgspec.structs.replace(removal, seal=seal.seal(removal.by, _of_removal(partition, removal))) if seal.is_on else removal
     )
 
 
 def is_sealed_removal(seal: Seal, partition: str, removal: Removal) -> bool:
-    """Whether the named agent removed exactly these dots."""
     return seal.verify(removal.by, _of_removal(partition, removal) if seal.is_on else b"", removal.seal, removal.stamp.ms)
 
 
 def sealed_head(seal: Seal, partition: str, head: Head) -> Head:
-    """A node's own count of its writes, sealed by the node."""
     return msgspec.structs.replace(head, seal=seal.seal(head.node, _of_head(partition, head))) if seal.is_on else head
 
 
 def is_sealed_head(seal: Seal, partition: str, head: Head) -> bool:
-    """Whether the node said so itself."""
     return seal.verify(head.node, _of_head(partition, head) if seal.is_on else b"", head.seal)
 
 
 def sealed_entry(seal: Seal, entry: RegistryEntry) -> RegistryEntry:
-    """A registry entry, sealed by its writer."""
     return msgspec.structs.replace(entry, seal=seal.seal(entry.by, _of_entry(entry))) if seal.is_on else entry
 
 
@@ -166,17 +150,14 @@ def sealed_anew(seal: Seal, entry: RegistryEntry) -> RegistryEntry:
 
 
 def sealed_heartbeat(seal: Seal, hive: str, node: str, beat: Heartbeat) -> Heartbeat:
-    """A beat, sealed by the node that beats."""
     return msgspec.structs.replace(beat, seal=seal.seal(node, _of_heartbeat(hive, node, beat))) if seal.is_on else beat
 
 
 def is_sealed_heartbeat(seal: Seal, hive: str, node: str, beat: Heartbeat) -> bool:
-    """Whether the node itself beats so, in this hive."""
     return seal.verify(node, _of_heartbeat(hive, node, beat) if seal.is_on else b"", beat.seal)
 
 
 def sealed_topology(seal: Seal, hive: str, topology: AnnouncedTopology) -> AnnouncedTopology:
-    """A topology, sealed by its maker."""
     return (
         msgspec.structs.replace(topology, seal=seal.seal(topology.by, _of_topology(hive, topology))) if seal.is_on else topology
     )
@@ -227,39 +208,31 @@ class Authority(Protocol):
     @property
     def tenant(self) -> str:
         """The tenant these facts belong to."""
-        ...
 
     @property
     def seal(self) -> Seal:
         """How seals are made and checked."""
-        ...
 
     @property
     def quota(self) -> int:
         """Live assertions an agent may have in a partition."""
-        ...
 
     @property
     def removals_max(self) -> int:
         """Proofs of what somebody took back that a partition keeps of it."""
-        ...
 
     @property
     def boots_max(self) -> int:
         """Boots of a node that a partition knows without knowing anything live of them."""
-        ...
 
     def is_moderator(self, name: str) -> bool:
         """Whether it may take back what others assert."""
-        ...
 
     def is_withdrawn(self, assertion: Assertion) -> bool:
         """Whether a retraction or redaction that everybody knows covers it."""
-        ...
 
     def is_expired(self, given: Sealed) -> bool:
         """Whether its time is over by this node's own clock."""
-        ...
 
 
 class AssertionPolicy(Protocol):
@@ -268,28 +241,21 @@ class AssertionPolicy(Protocol):
     @property
     def version(self) -> int:
         """Grows when trust, quarantine or retractions may have changed."""
-        ...
 
     def is_visible(self, given: Sealed) -> bool:
         """Whether it counts: neither expired nor by an agent under quarantine."""
-        ...
 
     def is_quarantined(self, fact_id: str) -> bool:
         """Whether the fact is kept from searches."""
-        ...
 
     def trust(self, agent: str) -> float:
         """In [0, 2]."""
-        ...
 
     def voucher(self, agent: str) -> str:
         """The name of its voucher, or its own."""
-        ...
 
     def faded(self, confidence: float, stamp: Stamp) -> float:
         """A confidence as it is now."""
-        ...
 
     def may_expire(self) -> bool:
         """Whether anything here can: otherwise nothing is checked one by one."""
-        ...

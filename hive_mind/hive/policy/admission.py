@@ -101,7 +101,6 @@ def has_its_id(assertion: Assertion) -> bool:
 
 
 def malformed_removal(removal: Removal) -> str:
-    """Why a removal is malformed, or ""."""
     if not 0 < len(removal.dots) <= REMOVAL_DOTS_MAX:
         return f"a removal names between 1 and {REMOVAL_DOTS_MAX} dots"
     if not all(map(is_dot, removal.dots)):
@@ -115,7 +114,6 @@ def malformed_removal(removal: Removal) -> str:
 
 
 def malformed_head(head: Head) -> str:
-    """Why a head is malformed, or ""."""
     if len(head.node) > NAME_CHARACTERS_MAX:
         return f"a node has a name of at most {NAME_CHARACTERS_MAX:,} characters"
     if max(len(head.incarnation), len(head.seal)) > SEAL_BYTES_MAX:
@@ -160,7 +158,6 @@ def is_fact(fact: HiveFact, tenant: str) -> bool:
 
 
 def malformed(assertion: Assertion) -> str:
-    """Why an assertion is malformed, or ""."""
     if not (isfinite(assertion.confidence) and 0.0 <= assertion.confidence <= 1.0):
         return "a confidence is a number from 0 to 1"
     if not 0 <= assertion.ttl_ms <= TTL_MS_MAX:
@@ -255,23 +252,15 @@ def rater_of(key: str) -> str:
 
 
 def rating_key(rater: str, subject: str) -> str:
-    """The key of what one agent thinks of another."""
     return f"rating/{_escaped(rater)}/{subject}"
 
 
 def state_key(agent: str, key: str) -> str:
-    """The key of a value that an agent's runs share with all others."""
     return f"state/{_escaped(agent)}/{key}"
 
 
 def erased_key(node: str, erasure: Erasure) -> str:
-    """The key under which a node confirms that it let go of what is to be erased."""
     return f"erased/{_escaped(node)}/{erasure.key}"
-
-
-def retracted_agent_of(key: str) -> str:
-    """The agent named in a retraction's key: its assertions are taken back, "" for all agents'."""
-    return subject_of(key).partition("/")[2]
 
 
 def may_write(key: str, by: str, moderators: Collection[str], founders: Collection[str] = ()) -> str:
@@ -279,7 +268,7 @@ def may_write(key: str, by: str, moderators: Collection[str], founders: Collecti
     kind = kind_of(key)
     if kind in OWN:
         return "" if rater_of(key) == by else f"only {rater_of(key)!r} may write its own {OWN[kind]}"
-    if by and by == {"agent": subject_of(key), "retracted": retracted_agent_of(key)}.get(kind):
+    if by and by == {"agent": subject_of(key), "retracted": subject_of(key).partition("/")[2]}.get(kind):
         return ""
     if kind == "moderator":
         return "" if by in (founders or moderators) else "only the founders of the hive appoint moderators"
@@ -298,7 +287,6 @@ def problem_with(entry: RegistryEntry) -> str:
 
 
 def problem_with_name(key: Any, by: Any) -> str:
-    """Why this is no key or no writer, or ""."""
     if not isinstance(key, str) or not isinstance(by, str) or not _is_text(key) or not _is_text(by):
         return "key and writer must be text"
     if len(key) > KEY_CHARACTERS_MAX or len(by) > KEY_CHARACTERS_MAX:
@@ -317,7 +305,6 @@ def problem_with_name(key: Any, by: Any) -> str:
 
 
 def problem_with_value(key: str, value: Any) -> str:
-    """Why this is no value for a key that is fine, or ""."""
     if not isinstance(value, str) or len(value) > VALUE_CHARACTERS_MAX:
         return f"a value is JSON of at most {VALUE_CHARACTERS_MAX} characters"
     if not value:

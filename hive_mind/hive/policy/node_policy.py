@@ -74,7 +74,6 @@ class FactTTL:
         return max(0, now_ms - self.created_ms) / HOUR_MS
 
     def is_expired(self, now_ms: int) -> bool:
-        """Whether it is older than it may become."""
         return self.age_hours(now_ms) >= self.max_age_hours
 
 
@@ -110,7 +109,6 @@ def is_expired(assertion: Assertion, first_seen_mono_ms: int, hive_now_ms: int |
 
 
 def is_hidden(assertion: Assertion, first_seen_mono_ms: int, hive_now_ms: int | None, now: Now, settings: ExpirySettings) -> bool:
-    """Whether searches pass over it."""
     return settings.is_on and is_expired(assertion, first_seen_mono_ms, hive_now_ms, now)
 
 
@@ -165,7 +163,6 @@ class NodePolicy:
 
     @property
     def quota(self) -> int:
-        """Live assertions an agent may have in a partition."""
         return self.settings.quota_per_agent
 
     @property
@@ -175,12 +172,10 @@ class NodePolicy:
 
     @property
     def boots_max(self) -> int:
-        """Boots of one node that a partition remembers, but for those of which something is live."""
         return self.settings.boots_per_node
 
     @property
     def version(self) -> int:
-        """Grows when trust, quarantine or retractions may have changed."""
         if self._judged_version != self.registry.version:
             self._judged_version = self.registry.version
             self._version = self.registry.version_of("trust", "rating", "agent", "quarantine", "retracted", "redacted", "erasure")
@@ -194,7 +189,6 @@ class NodePolicy:
         return max(self.time.now_ms(now), self.seal.since_ms)
 
     def is_moderator(self, name: str) -> bool:
-        """Whether it may take back what others assert."""
         return name in self.registry.moderators
 
     def is_withdrawn(self, assertion: Assertion, now: Now) -> bool:
@@ -226,7 +220,6 @@ class NodePolicy:
             yield self._erased_since
 
     def is_erased(self, assertion: Assertion) -> bool:
-        """Whether an erasure means it, whenever it was said."""
         if not self._has_erasures():
             return False
         words = [assertion.root, *looked_through(assertion.statement), assertion.statement.before]
@@ -240,7 +233,6 @@ class NodePolicy:
         return not self._is_erased(fact.id, agents, roots, [*looked_through(fact.statement), fact.statement.before])
 
     def erasures(self) -> Mapping[str, Stamp]:
-        """Keys of what is to be erased, and when each was written."""
         return {subject_of(key): stamp for key, stamp in self.registry.in_force("erasure").items()}
 
     def _has_erasures(self) -> bool:
@@ -253,7 +245,6 @@ class NodePolicy:
         return not is_said_by_others or erasures.covers_fact(fact_id, texts)
 
     def withdrawn(self) -> Mapping[str, object]:
-        """Facts that a retraction or redaction is known of."""
         self._read()
         return self._withdrawn
 
@@ -276,7 +267,6 @@ class NodePolicy:
         return not self._book.is_quarantined(assertion.assertion.agent, self.hive_ms(now))
 
     def is_quarantined(self, fact_id: str) -> bool:
-        """Whether the fact is kept from searches."""
         self._read()
         return fact_id in self._quarantined
 
@@ -361,7 +351,6 @@ class PolicyNow(msgspec.Struct, frozen=True):
         return self.policy.hive_ms(self.now)
 
     def trusted_ms(self) -> int | None:
-        """Hive time; None where it is not known."""
         return self.policy.time.trusted_ms(self.now)
 
     def is_moderator(self, name: str) -> bool:

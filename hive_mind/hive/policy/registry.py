@@ -115,10 +115,7 @@ class Registry:
         self._stale: dict[str, set[str]] = {kind: set() for kind in admission.KINDS}
 
     def __len__(self) -> int:
-        """How many entries, deleted ones included."""
         return self._count
-
-    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def get(self, key: str) -> Any:
         """The value; None if absent, or written without the right to."""
@@ -145,7 +142,6 @@ class Registry:
         return versions["moderator"] + sum([versions[kind] for kind in kinds if kind != "moderator"])
 
     def entries(self) -> tuple[RegistryEntry, ...]:
-        """Everything, deleted entries included, by key and writer."""
         version, entries = self._entries
         if version != self.version:
             entries = tuple(sorted(self._unsorted(), key=slot_of))
@@ -156,7 +152,6 @@ class Registry:
         return (slot.entry for keys in self._slots.values() for writers in keys.values() for slot in writers.values())
 
     def has(self, entry: RegistryEntry) -> bool:
-        """Whether it holds exactly this one."""
         writers = self._slots.get(kind_of(entry.key), {}).get(entry.key)
         slot = writers.get(_writer(entry)) if writers else None
         return slot is not None and slot.entry == entry
@@ -172,14 +167,11 @@ class Registry:
         state = self._digest.to_bytes(_DIGEST_BYTES, "big") + self._count.to_bytes(8, "big")
         return blake2b(state + key, digest_size=16).digest()
 
-    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def may_write(self, key: str, by: str, moderators: Collection[str] | None = None) -> str:
         """ "" if this writer's entry would count now, otherwise why not."""
         return admission.may_write(key, by, self.moderators if moderators is None else moderators, self.founders)
 
     def refusal(self, key: str, value: str, by: str) -> str:
-        """Why `write` would refuse, or ""."""
         return admission.problem_with_name(key, by) or admission.problem_with_value(key, value) or self.may_write(key, by)
 
     def write(
@@ -348,8 +340,6 @@ class Registry:
             appointed = (slot.entry for slot in offices if slot.entry.value == APPOINTED)
             last = next((Appointment(entry.stamp, entry.by, entry.seal) for entry in appointed), None)
             self._offices[by] = _Office(None if offices[0].value else offices[0].entry.stamp, ended, last)
-
-    # ── rights ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _latest_first(self, key: str) -> Iterator[_Slot]:
         slots = self._slots.get(kind_of(key), {}).get(key, {})

@@ -55,7 +55,6 @@ class RegistryService:
         """When (monotonic) what may be stamped ahead of the time was written, in this boot."""
 
     def write(self, entries: Iterable[tuple[str, str]], by: str, at: PolicyNow) -> tuple[list[RegistryEntry], list[str]]:
-        """Entries written, and for each that was asked for why not, or ""."""
         entries_written: list[RegistryEntry] = []
         reasons: list[str] = []
         for key, value in entries:
@@ -205,7 +204,6 @@ class RegistryService:
         return now if since is None or since > now else Stamp(max(since.ms - 1, 0), 0, now.actor)
 
     def load(self, value: bytes) -> None:
-        """Take back one journal record."""
         self._registry.take([msgpack_decoder(RegistryEntry)(value)], None)
 
     def _write(self, key: str, value: str, by: str, stamp: Stamp, at: PolicyNow) -> RegistryEntry:
@@ -221,7 +219,6 @@ def facts_taken_back(entries: Iterable[RegistryEntry]) -> list[str]:
 
 
 def has_erasure(entries: Iterable[RegistryEntry]) -> bool:
-    """Whether any of these says that something is to be erased."""
     return any(kind_of(entry.key) == "erasure" for entry in entries)
 
 

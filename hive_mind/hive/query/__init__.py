@@ -67,7 +67,6 @@ class Latencies:
         return self._quantile_ms
 
     def observe(self, elapsed_ms: int) -> None:
-        """Record how long a reply took, or has been missing."""
         self._times.append(elapsed_ms)
         self._observations += 1
         if self._observations % _RENEWED_EVERY == 0 or self._observations == _ENOUGH:
@@ -101,5 +100,4 @@ class Latencies:
         return 2 if node in self.suspects else int(self.is_suspect(node, now_ms))
 
     def is_suspect(self, node: str, now_ms: int) -> bool:
-        """Whether it did not answer lately."""
         return now_ms < self._suspected.get(node, now_ms)

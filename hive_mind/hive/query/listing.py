@@ -62,7 +62,6 @@ class PagedScatter(ABC):
 
     @property
     def wake_at_ms(self) -> int | None:
-        """When `tick` has something to do; None when done."""
         return None if self.is_done else self._round.wake_at_ms
 
     def start(self, now_ms: int) -> list[Send | SearchLocal]:
@@ -219,7 +218,6 @@ class ListScatter(PagedScatter):
         return self._ask_for_rest(sender, reply.replica_set, now_ms)
 
     def gathered(self) -> Listed:
-        """The facts received so far, newest first."""
         newest = sorted(self._facts_found.values(), key=lambda fact: (fact.provenance[0].stamp, fact.id), reverse=True)
         return Listed(tuple(newest[: self._listing.limit]), self._partitions, self._round.open_items())
 

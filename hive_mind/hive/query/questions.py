@@ -67,7 +67,6 @@ class FetchScatter:
 
     @property
     def wake_at_ms(self) -> int | None:
-        """When `tick` has something to do; None when done."""
         return None if self.is_done else self._round.wake_at_ms
 
     def start(self, now_ms: int) -> Requests:
@@ -92,7 +91,6 @@ class FetchScatter:
         return [] if self.is_done else self._sent(self._round.tick(now_ms), now_ms) + self._advance(now_ms)
 
     def gathered(self) -> tuple[HiveFact, ...]:
-        """Those that were found, in the order in which they were wanted, each once."""
         return tuple(self._facts_held[id] for id in dict.fromkeys(id for id, _ in self._fetch.wanted) if id in self._facts_held)
 
     def _take(self, sender: str, part: str, facts: dict[str, HiveFact], *, is_cut: bool, now_ms: int) -> list[To]:
@@ -165,8 +163,6 @@ class Questions:
         self._read_set_of_all: tuple[ReplicaSet, ...] | None = None
         self._sets: dict[str, ReplicaSet] = {}
 
-    # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def ask(self, event: Ask, at: PolicyNow) -> list[Effect]:
         """Begin a search; one of this node alone is answered at once."""
         if event.is_local:
@@ -178,7 +174,6 @@ class Questions:
         return self._begin(event.request, scatter, at)
 
     def fetch(self, event: Fetch, at: PolicyNow) -> list[Effect]:
-        """Begin to get facts by id."""
         topology = self._partitions.topology
 
         def may_hold(id: str, replica_set: ReplicaSet) -> bool:
@@ -205,12 +200,9 @@ class Questions:
         return [effect for request, scatter in asking for effect in self._continue(request, scatter.tick(at.now.mono_ms), at)]
 
     def wake_at_ms(self) -> int | None:
-        """When `tick` has something to do."""
         if not self._asking:
             return None
         return min((at for scatter in self._asking.values() if (at := scatter.wake_at_ms) is not None), default=None)
-
-    # ── answering ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def rearranged(self) -> None:
         self._sets, self._read_set_of_all = {}, None
@@ -242,8 +234,6 @@ class Questions:
                     return None
                 worded, is_cut = self._replica.worded(request.after, wordings_that_fit(request.bytes_max), at)
                 return TallyReply(query, name, worded, missing, is_cut)
-
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _gather_here(self, event: Ask, at: PolicyNow) -> Gathered:
         pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, at)

@@ -139,12 +139,10 @@ class Round:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nobody left to wait for."""
         return not self._active
 
     @property
     def wake_at_ms(self) -> int:
-        """When `tick` has something to do."""
         return min([self._window.end_ms, *(quest.due_ms for quest in self._active.values())])
 
     @property
@@ -156,15 +154,12 @@ class Round:
         self._window = window
 
     def has_ended(self, now_ms: int) -> bool:
-        """Whether its time is over or its work done."""
         return now_ms >= self._window.end_ms or self.is_over
 
     def open_items(self) -> tuple[str, ...]:
-        """Items not covered by any answer, sorted."""
         return tuple(sorted(item for quest in self._quests.values() for item in quest.open))
 
     def open_of(self, name: str) -> tuple[str, ...]:
-        """Items of one part not covered by any answer, sorted."""
         return tuple(sorted(self._quests[name].open))
 
     def asked(self) -> set[str]:
@@ -174,7 +169,6 @@ class Round:
         return frozenset(node for node, question in self._quests[name].asked.items() if question.is_answered)
 
     def parts_awaited_of(self, node: str) -> list[str]:
-        """Parts about which a node was asked and has not answered."""
         return [n for n, quest in self._quests.items() if node in quest.asked and not quest.asked[node].is_answered]
 
     def start(self, now_ms: int) -> list[To]:

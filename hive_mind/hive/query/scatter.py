@@ -48,7 +48,6 @@ def is_sound(reply: PoolReply, terms: int) -> bool:
 
 
 def _fit(words: Occurrences, size: int, terms: int) -> bool:
-    """Whether occurrences fit this number of terms and candidates."""
     occurrences = len(words.weights)
     if len(words.lengths) != size or len(words.counts) != terms or min(words.counts, default=0) < 0:
         return False
@@ -185,7 +184,6 @@ class ReplyCollector:
         return may_have_more(pools, depths, depth, Rescored(most, depths_named))
 
     def _unspoken(self, answers: Sequence[_Answer]) -> dict[str, frozenset[str]]:
-        """Partitions of each set that none of these answers speaks for."""
         unspoken = dict(self._items)
         for answer in answers:
             unspoken[answer.name] = unspoken[answer.name].intersection(answer.missing)
@@ -205,14 +203,12 @@ def _by_set(answers: Sequence[_Answer], pools: Sequence[Pool]) -> list[list[tupl
 
 
 def _of_set(answers: Sequence[tuple[_Answer, Pool]]) -> tuple[Pool, EvidenceColumns]:
-    """Results of the members of one replica set."""
     if len(answers) == 1:
         return answers[0][1], answers[0][0].evidence
     return merge_replicas([pool for _, pool in answers], [answer.evidence for answer, _ in answers])
 
 
 def _holder(id: str, answers: Sequence[tuple[_Answer, Pool]]) -> str:
-    """The first of those that answered with it."""
     return answers[0][0].sender if len(answers) == 1 else next(answer.sender for answer, pool in answers if id in pool.ids)
 
 
@@ -270,7 +266,6 @@ class Scatter:
 
     @property
     def wake_at_ms(self) -> int | None:
-        """When `tick` has something to do; None when done."""
         if self.is_done:
             return None
         wake_ms = min([part.wake_at_ms for part in (self._searching, *self._deepening)])
@@ -319,14 +314,12 @@ class Scatter:
         )
 
     def _first_probes(self, favoured: frozenset[str]) -> dict[str, Probe]:
-        """The first request to each set."""
         depth = self._ask.probe.depth
         probe = replace(self._ask.probe, statistics=None, depth=first_depth(depth, 1 / max(len(self._parts), 1)))
         deeper = replace(probe, depth=DOMAIN_ROUTING_PRIORITY_MULTIPLIER * depth)
         return {part.name: deeper if part.name in favoured else probe for part in self._parts}
 
     def _asked_for(self, reply: PoolReply) -> Round | None:
-        """The round it belongs to, if any."""
         if reply.query == self._ask.request:
             return self._searching
         return next(

@@ -110,7 +110,6 @@ class Gossip:
         return (*present, *retried)
 
     def _stuck(self, now: Now, is_open: Callable[[str], bool]) -> list[str]:
-        """Peers with an overdue exchange."""
         over = {peer: left for peer, (at, left) in self._rounds_begun.items() if at <= now.mono_ms}
         stuck = [peer for peer, left in over.items() if left and is_open(peer)]
         for peer in over:

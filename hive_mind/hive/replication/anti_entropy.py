@@ -74,7 +74,6 @@ class Authorship:
         self._confirmed = {place: boot for place, boot in self._confirmed.items() if place[1] not in doubtful}
 
     def keep_only(self, nodes: frozenset[str]) -> None:
-        """Forget holders that have left."""
         self._confirmed = {key: boot for key, boot in self._confirmed.items() if key[0] in nodes}
 
     def _is_confirmed(self, holder: str, partition: str, boot: bytes, mono_ms: int) -> bool:
@@ -104,7 +103,6 @@ class Authorship:
 
 
 def is_empty(step: SyncStep) -> bool:
-    """Whether it only says that there is no difference."""
     return not (step.spans or step.adds or step.removals or step.wants or step.seen)
 
 

@@ -61,11 +61,9 @@ class RegistryView(Protocol):
 
     def fingerprint(self, key: bytes) -> bytes:
         """Of all entries."""
-        ...
 
     def entries(self) -> Iterable[RegistryEntry]:
         """All of them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +94,6 @@ class Exchanges:
         self._steps: OrderedDict[tuple[str, bytes, str], int] = OrderedDict()
         self._lags: dict[tuple[str, str], tuple[bytes, Lag]] = {}
         self._open: dict[str, tuple[bytes, set[str]]] = {}
-
-    # ── beginning ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def offer(self, session: bytes, shares: Iterable[Share], registry_fingerprint: bytes, now: Now, peer: str = "") -> SyncOffer:
         """Begin an exchange about these shares. `session`: 16 random bytes. With `peer` named, `is_open` follows it."""
@@ -151,7 +147,6 @@ class Exchanges:
         return announced(news, self._settings.step_bytes_max)
 
     def has_begun(self, peer: str, session: bytes) -> bool:
-        """Whether this is the exchange last begun with a peer."""
         return self._open.get(peer, (b"",))[0] == session
 
     def is_same(self, share: Share, summary: Summary, session: bytes) -> bool:
@@ -163,18 +158,13 @@ class Exchanges:
         return self._digest(share).seen_root(key)
 
     def index(self, share: Share, session: bytes) -> DotIndex:
-        """The live dots of a share, ready to be compared."""
         return self._digest(share).index(session)
 
     def opened(self, state: SyncState, share: Share, spans: tuple[Span, ...]) -> SyncStep:
-        """A first step about a part of a partition that no offer named."""
         return self._step(state, share, some(spans, SPANS_MAX, state.session))
 
     def settled(self, step: SyncStep, share: Share) -> SyncStep:
-        """The answer to a step that leaves no difference."""
         return self._step(step, share, ())
-
-    # ── steps ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def admits(self, sender: str, step: SyncStep) -> bool:
         """Whether a step is to be taken: for this boot, not one too many of its session, and well formed."""
@@ -210,11 +200,8 @@ class Exchanges:
         return peer in self._open and bool(self._open[peer][1])
 
     def keep_only(self, peers: Container[str]) -> None:
-        """Forget the others: they have left."""
         self._lags = {key: lag for key, lag in self._lags.items() if key[0] in peers}
         self._open = {peer: exchange for peer, exchange in self._open.items() if peer in peers}
-
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _registry_for(self, offer: SyncOffer, registry: RegistryView) -> tuple[tuple[RegistryEntry, ...], tuple[Announce, ...]]:
         """Registry entries of a state where the registries differ; or, too many for one message, those that go after it.

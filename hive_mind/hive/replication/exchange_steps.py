@@ -35,42 +35,33 @@ class Share(Protocol):
     @property
     def partition(self) -> str:
         """Which one."""
-        ...
 
     @property
     def is_complete(self) -> bool:
         """Whether everything of it is here, as far as this node knows."""
-        ...
 
     @property
     def members(self) -> ORSet[str]:
         """Live dots, and what was seen."""
-        ...
 
     @property
     def heads(self) -> Mapping[Actor, Head]:
         """Actors' own claims of their writes."""
-        ...
 
     def sealed(self, dot: Dot) -> Sealed | None:
         """A live assertion."""
-        ...
 
     def proof(self, dot: Dot) -> Removal | None:
         """Why a dot is gone."""
-        ...
 
     def lacking(self, dots: Iterable[Dot]) -> list[Dot]:
         """Those of some dots that are to be asked for: neither live here nor known to be gone."""
-        ...
 
     def proofs(self) -> Proofs:
         """All proofs that are kept."""
-        ...
 
     def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
         """Assertions that replaced those taken away only for them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +92,6 @@ class SeenThere:
         self.beyond = frozenset(step.seen_beyond)
 
     def covers(self, dot: Dot) -> bool:
-        """Whether it has seen this dot, which it did not name as live."""
         return dot <= self.last.get(dot[:ACTOR_BYTES], b"") or dot in self.beyond
 
 

@@ -85,7 +85,6 @@ class Outbox:
         self._next_due_ms: int | None = None
 
     def __len__(self) -> int:
-        """How many batches somebody has not confirmed yet."""
         return len(self._batches)
 
     def post(self, to: Iterable[str], items: Items, mono_ms: int) -> tuple[list[Record], list[Send]]:
@@ -187,12 +186,10 @@ class Outbox:
         return tuple(replace(outcome, is_shared=True) if outcome.fact_id in arrived else outcome for outcome in outcomes)
 
     def is_waiting_for(self) -> frozenset[str]:
-        """Facts that nobody else is known to have."""
         unkept = (batch for batch in self._batches.values() if not batch.is_kept)
         return frozenset(fact for batch in unkept for fact in self._facts_of(batch))
 
     def has_unkept(self) -> bool:
-        """Whether nobody else is known to have something of what this node wrote."""
         return any(not batch.is_kept for batch in self._batches.values())
 
     def _sent(self, batch: Batch, mono_ms: int) -> Send:
@@ -301,7 +298,6 @@ class Undelivered:
         return [Delete(UNDELIVERED, _key(place)) for place in places]
 
     def load(self, key: bytes, value: bytes) -> None:
-        """Take back one journal record."""
         partition, _, dot = key.partition(b"\0")
         self._sealed[partition.decode(), dot] = _decode(value)
 

@@ -98,7 +98,6 @@ class PartitionContent:
         return self._sealed.get(dot)
 
     def proof(self, dot: Dot) -> Removal | None:
-        """Why a dot is gone, as long as that is kept."""
         return self._proofs.get(dot)
 
     def assertions(self, fact_id: str) -> Iterator[Sealed]:
@@ -118,20 +117,16 @@ class PartitionContent:
         return self._sealed.values()
 
     def proofs(self) -> Proofs:
-        """All proofs that are kept, by dot."""
         return self._proofs
 
     def lacking(self, dots: Iterable[Dot]) -> list[Dot]:
-        """Those of some dots that are to be asked for: neither live here nor known to be gone."""
         return [dot for dot in dots if not self._is_known(dot)]
 
     def everything(self) -> Changes:
-        """All of it as one change, for an empty peer."""
         proofs = {id(proof): proof for proof in self._proofs.values()}
         return Changes(self.partition, tuple(self._sealed.values()), tuple(proofs.values()), tuple(self.heads.values()))
 
     def content_digest(self) -> bytes:
-        """Of every live assertion as its author sealed it, or, where nothing is sealed, of its text."""
         members, version, digest = self._content_digest
         # Versions of one set only: where what was seen is forgotten another one takes its place, and counts anew.
         if members is not self.members or version != self.members.version:
@@ -146,7 +141,6 @@ class PartitionContent:
         return self._sealed[dot].assertion.stamp
 
     def own_heads(self) -> tuple[Head, ...]:
-        """This node's own counts of its writes, of this boot and of earlier ones."""
         return tuple(self._own_heads.values())
 
     def _boots_beyond(self, most: int, nodes: Iterable[str]) -> set[Actor]:
@@ -246,7 +240,6 @@ class Digest:
         self._proofs = proofs
 
     def is_of(self, members: ORSet[str], proofs: Proofs) -> bool:
-        """Whether nothing has changed since."""
         return self.members is members and self.version == (members.version, proofs.version)
 
     def live_root(self, session: bytes) -> bytes:
@@ -257,7 +250,6 @@ class Digest:
         return _root(self._seen_digest, session)
 
     def index(self, session: bytes) -> DotIndex:
-        """The live dots, ready for reconciliation."""
         return self._index.keyed(session)
 
     def seen(self, low: bytes = b"", high: bytes = b"") -> SeenDigest:
@@ -322,7 +314,6 @@ class Digest:
 
     @cached_property
     def _thinned(self) -> list[Actor]:
-        """Actors with removed assertions, sorted."""
         live = Counter(map(actor_of, self.live))
         seen_counts = {actor: counter_of(last) for actor, last in self.context.last.items()}
         for actor, dots in self._beyond_of.items():

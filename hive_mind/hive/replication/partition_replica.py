@@ -48,8 +48,6 @@ class PartitionReplica(PartitionContent):
     counts as gone only with a proof, whatever the context covers.
     """
 
-    # ── what this node's own agents do ────────────────────────────────────────────────────────────────────────────
-
     def assert_all(self, assertions: Iterable[Assertion], authority: Authority) -> Taken:
         """Assert as this node, each in place of what the same agent had asserted of the fact from the same root."""
         change = Change()
@@ -94,8 +92,6 @@ class PartitionReplica(PartitionContent):
         silent |= {actor_of(sealed.dot) for sealed in assertions if is_revoked(sealed.seal, 0)}
         self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), change)
         return change.made()
-
-    # ── what comes from others ────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, adds: Iterable[Sealed], removals: Iterable[Removal], heads: Iterable[Head], authority: Authority) -> Taken:
         """Take in what is new and true of it. Applying anything twice changes nothing."""
@@ -150,7 +146,6 @@ class PartitionReplica(PartitionContent):
         return change.made()
 
     def has_of_others(self) -> bool:
-        """Whether it keeps what other nodes wrote."""
         return any(actor_of(dot) not in self._own_heads for dot in self._sealed)
 
     def drop_others(self) -> Taken:
@@ -191,8 +186,6 @@ class PartitionReplica(PartitionContent):
         self._drop_proofs([dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms], change)
         return change.made()
 
-    # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
-
     def load(self, table: str, key: bytes, value: bytes) -> None:
         """Take back one journal record of this partition; `key` is without the partition."""
         match table:
@@ -210,8 +203,6 @@ class PartitionReplica(PartitionContent):
             self._noted_beyond.setdefault(actor_of(dot), set()).add(dot)
         self.members.apply(Delta({dot: assertion.assertion.fact_id for dot, assertion in self._sealed.items()}, frozenset()))
         self.members.join_context(up_to, beyond)
-
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _take_heads(self, heads: Iterable[Head], authority: Authority, change: Change) -> None:
         for head in heads:

@@ -58,7 +58,6 @@ class Partitions:
         self._has_lost = True
 
     def share(self, partition: str) -> PartitionReplica:
-        """A partition's share, made when it is first needed."""
         if (replica := self.shares.get(partition)) is None:
             replica = self.shares[partition] = PartitionReplica(
                 partition, self._actor, self.node, self._incarnation, is_wary=self._policy.seal.is_on
@@ -79,12 +78,10 @@ class Partitions:
                 yield share
 
     def kept_here(self, partition: str) -> PartitionReplica | None:
-        """The share of a partition that an exchange may be about."""
         share = self.shares.get(partition)
         return share if share is not None and self._is_kept_here(share) else None
 
     def _is_kept_here(self, share: PartitionReplica) -> bool:
-        """Held, or held until others have it."""
         return share.is_holder or share.partition in self.leaving
 
     def offered(self, peer: str, partitions: Iterable[str]) -> dict[str, PartitionReplica]:
@@ -107,8 +104,6 @@ class Partitions:
     def peers(self) -> tuple[str, ...]:
         moving = {peer for peers_of_one in (*self.sources.values(), *self.leaving.values()) for peer in peers_of_one}
         return tuple(sorted((moving | set(self.topology.peers(self.node))) - {self.node}))
-
-    # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def promote(
         self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], at: PolicyNow
@@ -158,11 +153,9 @@ class Partitions:
         return Retracted(fact_id, removed, refused), shares
 
     def expired(self, at: PolicyNow) -> list[tuple[str, Sealed]]:
-        """Facts that have expired for good, each with its partition."""
         return [(name, sealed) for name, share in self.shares.items() for sealed in share.all_sealed() if at.is_expired(sealed)]
 
     def collect(self, stamp: Stamp, at: PolicyNow) -> dict[str, Taken]:
-        """Remove what has expired for good."""
         return by_partition(
             (name, self.shares[name].remove(assertion.assertion.fact_id, [assertion.dot], self.node, "expired", stamp, at))
             for name, assertion in self.expired(at)
@@ -209,8 +202,6 @@ class Partitions:
         """When an agent said of a fact what is live of it; the earliest, as far as this node knows."""
         assertions = (assertion.assertion for share in self.shares.values() for assertion in share.assertions(fact_id))
         return min((assertion.stamp for assertion in assertions if assertion.agent == agent), default=None)
-
-    # ── members come and go ───────────────────────────────────────────────────────────────────────────────────────
 
     def rearrange(self, topology: Topology, *, is_next: bool = True) -> list[Record]:
         """Another topology holds. Partitions that move away stay until a new holder has them.
@@ -284,15 +275,12 @@ class Partitions:
         return self._arrived(partition)
 
     def let_go(self) -> dict[str, Taken]:
-        """Drop what every new holder has by now."""
         arrived = [name for name, waiting in self.leaving.items() if not waiting]
         for name in arrived:
             del self.leaving[name]
         return by_partition(
             (name, share) for name in arrived for share in (Taken((Delete(HELD, _key(name)),)), self.shares[name].drop_others())
         )
-
-    # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def load(self, journal: Iterable[Kept], *, is_founding: bool) -> list[Record]:
         """Take back shares from the journal; records to persist besides.

@@ -107,11 +107,9 @@ class Sender:
         self._channels: dict[str, _Channel] = {}
 
     def waiting(self, receiver: str) -> int:
-        """How much one receiver has not confirmed."""
         return len(self._channels[receiver].waiting) if receiver in self._channels else 0
 
     def unconfirmed(self) -> int:
-        """How much nobody has confirmed."""
         return sum(len(channel.waiting) for channel in self._channels.values())
 
     def wake_at_ms(self) -> int | None:
@@ -202,7 +200,6 @@ class Receiver:
         """How much waits for something that is missing."""
 
     def load(self, records: Iterable[Put]) -> None:
-        """Take back how far each channel got."""
         self._channels |= {record.key: _Progress(_number(record.value)) for record in records if record.table == RECEIVED}
         self._keys_bytes = sum(map(len, self._channels))
 
@@ -303,7 +300,6 @@ class AppMessages:
 
     @property
     def unconfirmed(self) -> int:
-        """How much was said and not yet confirmed."""
         return self._sender.unconfirmed()
 
     def wake_at_ms(self) -> int | None:

@@ -164,7 +164,7 @@ def _voices(live: Mapping[Place, Sealed]) -> dict[Place, Sealed]:
 
 
 def _weight(place: Place, assertion: Sealed) -> tuple[bool, object, Place]:
-    is_home = _partition_of(place) != EVERYONE
+    is_home = place[: -_DOT_BYTES - 1].decode() != EVERYONE
     return is_home, assertion.assertion.stamp, place
 
 
@@ -182,10 +182,6 @@ def _is_own(record: Put) -> bool:
     if record.table == META:
         return record.key == OFFSET or record.key.startswith(ACTOR)
     return record.table in (CHANNELS, SENT, RECEIVED) or record.table.startswith(APPLICATION)
-
-
-def _partition_of(place: Place) -> str:
-    return place[: -_DOT_BYTES - 1].decode()
 
 
 def _writer_of(place: Place) -> bytes:
@@ -274,7 +270,6 @@ class Resettlement:
         return node, [*records, Put(META, CLOCK, msgspec.msgpack.encode(latest))]
 
     def _copied(self, node: HiveNode) -> Iterator[Record]:
-        """Others' writes to the partitions that a node holds."""
         for partition in self._topology.held_by(node.name):
             writes = self._writes.get(partition, _Written())
             adds = [assertion for author, assertions in writes.sealed.items() if author != node.name for assertion in assertions]

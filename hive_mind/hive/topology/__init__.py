@@ -36,58 +36,45 @@ class Topology(Protocol):
     @property
     def name(self) -> str:
         """As it is registered in `spec`."""
-        ...
 
     @property
     def epoch(self) -> int:
         """Which version this is; of two, the higher one counts."""
-        ...
 
     @property
     def nodes(self) -> tuple[str, ...]:
         """All nodes, sorted."""
-        ...
 
     def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = NO_WISHES) -> "Topology":
         """The next version, for these nodes; this one where they are the same. `wishes`: the groups that joiners ask for."""
-        ...
 
     def with_epoch(self, epoch: int) -> "Topology":
         """The same under another epoch."""
-        ...
 
     def home(self, fact_id: str, node: str) -> str:
         """The one partition where a fact promoted at `node` counts."""
-        ...
 
     def copies(self, fact_id: str, node: str, confidence: float) -> tuple[str, ...]:
         """Partitions with an extra copy: found by local questions, counted nowhere."""
-        ...
 
     def holders(self, partition: str) -> tuple[str, ...]:
         """The nodes that keep a partition, sorted."""
-        ...
 
     def held_by(self, node: str) -> tuple[str, ...]:
         """The partitions a node keeps, sorted; none for a node that only asks."""
-        ...
 
     def write_set(self, fact_id: str, node: str, confidence: float) -> frozenset[str]:
         """Every node that keeps a fact promoted at `node`: the holders of its home and of its copies."""
-        ...
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
         """The replica sets `node` must ask: one member of each, which cover every home partition once. Those to be asked first
         come first."""
-        ...
 
     def favoured(self, words: tuple[str, ...]) -> frozenset[str]:
         """Names of the replica sets of a domain that matches these words: asked first, and for more."""
-        ...
 
     def peers(self, node: str) -> tuple[str, ...]:
         """Nodes to exchange with: those that keep a partition this one keeps, sorted, without itself."""
-        ...
 
 
 class AskingOrder:
@@ -141,7 +128,6 @@ class Flat:
         return ALL
 
     def copies(self, fact_id: str, node: str, confidence: float) -> tuple[str, ...]:  # noqa: ARG002
-        """None: everybody has it already."""
         return ()
 
     def holders(self, partition: str) -> tuple[str, ...]:
@@ -155,7 +141,6 @@ class Flat:
         return self._everyone
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:  # noqa: ARG002
-        """One replica set of all nodes, the asker first."""
         return (ReplicaSet(ALL, self._asking.of(self.nodes, node), (ALL,)),)
 
     def favoured(self, words: tuple[str, ...]) -> frozenset[str]:  # noqa: ARG002

@@ -98,7 +98,6 @@ class Federated:
         return self.matching_groups(words)
 
     def home(self, fact_id: str, node: str) -> str:  # noqa: ARG002
-        """The partition of the author's group."""
         return self._homes.get(node) or _partition(self._smallest)
 
     def copies(self, fact_id: str, node: str, confidence: float) -> tuple[str, ...]:  # noqa: ARG002
@@ -111,11 +110,9 @@ class Federated:
         return self._holders.get(partition, ())
 
     def held_by(self, node: str) -> tuple[str, ...]:
-        """Partitions that all members keep and those that the node's group keeps."""
         return (EVERYONE, self._homes[node]) if node in self._homes else ()
 
     def write_set(self, fact_id: str, node: str, confidence: float) -> frozenset[str]:
-        """The author's group, or everyone for a fact that is sure enough."""
         return self._members[(*self.copies(fact_id, node, confidence), self.home(fact_id, node))[0]]
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:

@@ -90,7 +90,6 @@ _decode_topology = msgpack_decoder(_Plain)
 
 
 def pack(topology: Topology) -> bytes:
-    """Its bytes; the same for equal topologies."""
     return _encode(_plain(topology))
 
 
@@ -113,7 +112,6 @@ def digest_of(packed: bytes) -> bytes:
 
 
 def is_name(name: str) -> bool:
-    """Whether a node may be called so."""
     return 0 < len(name) <= NAME_CHARACTERS_MAX and name.isprintable() and name != EVERYBODY
 
 
@@ -200,22 +198,18 @@ class TopologyLog:
 
     @property
     def topology(self) -> Topology | None:
-        """The one that holds; None where none is known."""
         return self.steps[-1].topology if self.steps else None
 
     @property
     def epoch(self) -> int:
-        """0 where none is known."""
         return self.steps[-1].topology.epoch if self.steps else 0
 
     @cached_property
     def digest(self) -> bytes:
-        """Of the topology that holds."""
         return digest_of(self.steps[-1].announced.topology) if self.steps else b""
 
     @cached_property
     def members(self) -> frozenset[str]:
-        """All nodes of the topology that holds."""
         return frozenset(self.steps[-1].topology.nodes if self.steps else ())
 
     def packed(self) -> bytes:
@@ -235,7 +229,6 @@ class TopologyLog:
         return TopologyUpdate(self.epoch, later if is_short else later[-1:], epoch if is_short else 0)
 
     def at(self, epoch: int) -> Topology | None:
-        """The one of this epoch, if it is still known."""
         return next((step.topology for step in self.steps if step.topology.epoch == epoch), None)
 
 

@@ -48,7 +48,6 @@ class Placement:
         return tuple(sorted([*self.spares, *(node for members in self.sets for node in members)]))
 
     def holders(self, partition: int) -> tuple[str, ...]:
-        """The nodes that hold a partition, sorted."""
         return self.sets[self.table[partition]]
 
     def with_nodes(self, nodes: Iterable[str]) -> "Placement":
@@ -74,7 +73,6 @@ class Placement:
 
 
 def partition_name(number: int) -> str:
-    """ "p0007" for 7."""
     return f"p{number:04}"
 
 
@@ -192,15 +190,12 @@ class Sharded:
         return self._holders.get(partition, ())
 
     def held_by(self, node: str) -> tuple[str, ...]:
-        """The partitions of its set; none for a spare."""
         return self._partitions[self._set_of[node]] if node in self._set_of else ()
 
     def write_set(self, fact_id: str, node: str, confidence: float) -> frozenset[str]:  # noqa: ARG002
-        """The members of the home's replica set."""
         return self._members[self.home(fact_id, node)]
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:  # noqa: ARG002
-        """All sets that hold something, the asker's own first."""
         own_set, partitions_of_sets = self._set_of.get(node), self._partitions
         order = sorted((n for n, partitions in enumerate(partitions_of_sets) if partitions), key=lambda n: n != own_set)
         sets = self.placement.sets
@@ -211,7 +206,6 @@ class Sharded:
         return frozenset()
 
     def peers(self, node: str) -> tuple[str, ...]:
-        """The other members of its set, if that holds something."""
         if not self.held_by(node):
             return ()
         return tuple([peer for peer in self.placement.sets[self._set_of[node]] if peer != node])
@@ -235,7 +229,6 @@ class Sharded:
 
     @cached_property
     def _partitions(self) -> tuple[tuple[str, ...], ...]:
-        """By the number of the set, sorted."""
         names_of_sets: list[list[str]] = [[] for _ in self.placement.sets]
         for name, number in zip(self._names, self.placement.table, strict=True):
             names_of_sets[number].append(name)

@@ -34,7 +34,6 @@ class Founding:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """All nodes, in the order of their groups."""
         return tuple(node for nodes in self.groups.values() for node in nodes)
 
 
@@ -110,7 +109,6 @@ def spec_of(name: str) -> TopologySpec:
 
 
 def is_shared(name: str) -> bool:
-    """Whether agents share anything."""
     return name != SINGLE
 
 
@@ -120,12 +118,10 @@ def reads(name: str, setting: str) -> bool:
 
 
 def readers(setting: str) -> tuple[TopologyName, ...]:
-    """The topologies that read a field of `Founding`."""
     return tuple(spec.name for spec in SPECS.values() if setting in spec.settings)
 
 
 def has_node_per(name: str, unit: Literal["hive", "group", "agent"]) -> bool:
-    """Whether this topology has a node per such unit in one process."""
     return name in SPECS and SPECS[name].node_per == unit
 
 

@@ -80,7 +80,7 @@ def _may(wording_of: Wording, other_wording: Wording) -> bool:
 @ornament(lambda *_: False)
 def _exclude(a: Statement, a_wording: Wording, b: Statement, other_wording: Wording) -> bool:
     """`conflicts` for two statements of one concept."""
-    if _are_rows_of_two(a.content, b.content):
+    if a.content.startswith("|") and b.content.startswith("|") and _first_cell(a.content) != _first_cell(b.content):
         return False
     if (a_wording.denies and other_wording.denies) or _are_moments(a, b):
         return False
@@ -91,11 +91,6 @@ def _exclude(a: Statement, a_wording: Wording, b: Statement, other_wording: Word
     return (
         _differ_in_value(a_wording, other_wording) if a.speaker and a.speaker == b.speaker else _differ(a_wording, other_wording)
     )
-
-
-def _are_rows_of_two(a: str, b: str) -> bool:
-    """Rows of a table about different things: the first column says what a row is about."""
-    return a.startswith("|") and b.startswith("|") and _first_cell(a) != _first_cell(b)
 
 
 def _first_cell(row: str) -> str:
@@ -393,7 +388,6 @@ def topic(concept: str) -> bytes:
 # A tenth of a millisecond to make, some 200 bytes to keep: as many as the facts of the largest memory that was measured.
 @remembered(65_536)
 def signed(content: str, speaker: str) -> bytes:
-    """The signature of a statement, packed."""
     worded = wording(content, speaker)
     return bytes(_SIGNATURE.size) if worded is None else _packed(worded)
 

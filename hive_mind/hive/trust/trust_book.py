@@ -76,7 +76,6 @@ class Reputation:
 
     @property
     def evidence(self) -> float:
-        """All experience, good and bad."""
         return self.good + self.bad
 
 
@@ -292,7 +291,6 @@ class TrustBook:
         self._version_read = (-1, -1)
 
     def of(self, agent: str, now_ms: int) -> float:
-        """T of an agent, by hive time."""
         if self._versions_seen != (self._registry.version, now_ms // self._settings.refresh_ms):
             self._refresh(now_ms)
         reputation = self._reputations.get(agent)

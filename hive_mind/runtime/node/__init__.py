@@ -91,7 +91,6 @@ class Histogram:
         self.sum_s = 0.0
 
     def observe(self, seconds: float) -> None:
-        """One more. A negative time, of a clock that stepped back, counts as 0."""
         seconds = max(seconds, 0.0)
         self.counts[bisect_left(BOUNDS_S, seconds)] += 1
         self.sum_s += seconds
@@ -122,7 +121,6 @@ class Timings:
 
     @contextmanager
     def measured(self, work: str) -> Iterator[None]:
-        """Measure a block, also one that fails."""
         began_s = time.perf_counter()
         try:
             yield

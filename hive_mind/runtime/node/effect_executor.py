@@ -75,17 +75,14 @@ class InHand:
         return self._descriptor >= 0
 
     def has_killed(self, hand: bytes) -> bool:
-        """Whether a message has ended as many processes as one may."""
         return hand in self._killers
 
     def begin(self, hand: bytes) -> None:
-        """From now on this message is in hand."""
         if self.is_on and hand:
             self.current = hand
             self._note(hand)
 
     def end(self) -> None:
-        """Nothing is in hand any more."""
         if self.current:
             self.current = b""
             self._note(_NOTHING)
@@ -137,7 +134,6 @@ class Outlet(Protocol):
 
     def add(self, envelope: Envelope) -> None:
         """Send it, some time soon."""
-        ...
 
 
 class EffectHost(Protocol):
@@ -145,19 +141,15 @@ class EffectHost(Protocol):
 
     def take_own_reply(self, reply: SearchReply) -> None:
         """Tell the node what it said to itself."""
-        ...
 
     def ring(self) -> None:
         """Let the runner's task call `carry_out`."""
-        ...
 
     def written(self) -> None:
         """Records are durable, and what waited for that was done."""
-        ...
 
     def fail(self, error: BaseException) -> None:
         """Records can't be made durable; told once."""
-        ...
 
 
 def unique_ids() -> Iterator[str]:
@@ -220,7 +212,6 @@ class EffectExecutor(Ports[Cause]):
 
     @property
     def has_work(self) -> bool:
-        """Whether `carry_out` has something to do."""
         return bool(self._waiting)
 
     @property
@@ -229,7 +220,6 @@ class EffectExecutor(Ports[Cause]):
         return self._performer.is_waiting
 
     def take(self, effects: Sequence[Effect], cause: Cause, *, is_search: bool = False) -> None:
-        """Carry out effects of an event in their order."""
         if not self._is_stopped:
             self._performer.take(effects, cause, is_search=is_search)
             self._take_own_replies()
@@ -240,7 +230,6 @@ class EffectExecutor(Ports[Cause]):
         self._host.ring()
 
     async def finish(self) -> None:
-        """Wait for the write under way, if there is one."""
         if self._under_way is not None:
             await asyncio.wait([self._under_way])
 
@@ -291,8 +280,6 @@ class EffectExecutor(Ports[Cause]):
             if not waiting.done():
                 waiting.set_exception(error())
 
-    # ── ports ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def write(self, records: Sequence[Record], cause: Cause) -> bool:
         del cause
         if records:
@@ -328,8 +315,6 @@ class EffectExecutor(Ports[Cause]):
                 listener(fact_ids)
             except Exception:  # noqa: BLE001 - it is a guest here
                 _log.exception("a listener of node %s failed", self._name)
-
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _write(self, records: Sequence[Record]) -> None:
         if not self._is_stopped:

@@ -67,7 +67,6 @@ class OutgoingQueue:
         self.lost = 0
 
     def __len__(self) -> int:
-        """How many the bus has not accepted yet."""
         return len(self._waiting) + self._under_way
 
     @property
@@ -108,7 +107,6 @@ class OutgoingQueue:
         self._empty.set()
 
     async def until_empty(self) -> None:
-        """Return when the bus has accepted everything."""
         await self._empty.wait()
 
     async def run(self) -> None:
@@ -227,13 +225,11 @@ class Bell:
         self._waiting: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
-        """Wake current waiters, or the next one."""
         self.is_rung = True
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
     def clear(self) -> None:
-        """Later waiters wait for the next ring."""
         self.is_rung = False
 
     async def wait(self) -> None:
@@ -262,7 +258,6 @@ class Alarm:
         self._timer = asyncio.get_running_loop().call_later(max(at_ms - now_ms, 1) / 1000, self._on_time)
 
     def cancel(self) -> None:
-        """Do not ring."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -98,8 +98,6 @@ class NodeRunner(Requests):
         self._tick_is_due = False
         self._may_wake_sooner = True
 
-    # ── what hosts ask ───────────────────────────────────────────────────────────────────────────────────────────────
-
     def on_shared(self, listener: SharedListener) -> Callable[[], None]:
         """Call `listener` with fact ids once others keep them too. Returns what ends that."""
         self._executor.listeners.append(listener)
@@ -120,12 +118,10 @@ class NodeRunner(Requests):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something it has begun is not done yet."""
         return self._has_work or bool(len(self._outgoing))
 
     @property
     def failure(self) -> BaseException | None:
-        """Why it stopped, None while it did not."""
         return self._failure
 
     @property
@@ -159,8 +155,6 @@ class NodeRunner(Requests):
     def refusal(self) -> str:
         """Why nothing that it sends is taken; "" while it is."""
         return self._outgoing.refusal
-
-    # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def start(self) -> None:
         """Read the journal, subscribe, begin. If that fails, `close` still has to be called."""
@@ -252,7 +246,6 @@ class NodeRunner(Requests):
         return bool(executor.requests or executor.deliveries or executor.has_work or executor.is_writing)
 
     def _end(self) -> None:
-        """Stop, and fail every waiting caller."""
         self._is_ending = True
         self._executor.stop(self._stopped)
         self._intake.stop(self._stopped)
@@ -267,8 +260,6 @@ class NodeRunner(Requests):
         error = BackendError("hive", f"node {self._node.name} has stopped: {self._failure}; mend that, then start it again")
         error.__cause__ = self._failure
         return error
-
-    # ── events in ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _answer(self, request: str, event: Event, effects_after: Sequence[Effect] = ()) -> Outcome:
         self._check_running()
@@ -352,8 +343,6 @@ class NodeRunner(Requests):
             self._handle_unasked(Tick(), now)
         self.ring()
 
-    # ── for the executor ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def take_own_reply(self, reply: SearchReply) -> None:
         """The node's answer to itself."""
         self._handle(Received(self._node.name, reply), self._clock())
@@ -373,7 +362,6 @@ class NodeRunner(Requests):
             self._end()
 
     def ring(self) -> None:
-        """Wake the task: there may be something to do."""
         self._bell.ring()
 
 

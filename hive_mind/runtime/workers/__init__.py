@@ -41,7 +41,6 @@ class MembersSeen(msgspec.Struct, frozen=True):
 
 
 def members_seen(member: "Member", now: "Now") -> MembersSeen:
-    """The view of a node at this moment."""
     topology = member.membership.topology
     if topology is None:
         return MembersSeen(member.name)
@@ -193,7 +192,6 @@ class WorkerStatus(msgspec.Struct, frozen=True):
 
     @property
     def is_ready(self) -> bool:
-        """Whether everything in it is of use."""
         return (
             self.phase == "ready"
             and all(node.is_ready for node in self.nodes)

@@ -68,14 +68,12 @@ class AgentRuns:
 
     @property
     def trouble(self) -> str:
-        """Why a run can't go on, or ""."""
         stopped = [f"run {run} can't go on: {why}" for run, why in self._keeper.troubles.items()] if self._keeper else []
         troubles = [service.trouble for service in (self._triggers, self.watch) if service is not None and service.trouble]
         return next(iter((*stopped, *troubles)), "")
 
     @property
     def under_way(self) -> int:
-        """At how many runs something is done now."""
         return len(self._keeper.under_way) if self._keeper else 0
 
     async def open_if_any(self) -> None:
@@ -154,7 +152,6 @@ class AgentRuns:
         return self._settings.store != "memory" and ledger_path(self._settings, self._agent.name).exists()
 
     async def _opened(self, stack: AsyncExitStack) -> "RunKeeper":
-        """With all that runs beside it; `stack` closes it."""
         from hive_mind.agents.desk import LedgerDesk
         from hive_mind.agents.judging.hybrid_judge import run_judge
         from hive_mind.agents.judging.model_judge import JudgeModels

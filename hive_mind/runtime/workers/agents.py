@@ -71,7 +71,6 @@ class WorkerAgent(AgentCalls):
 
     @property
     def node(self) -> str:
-        """The node it shares at, "" without a hive."""
         return self._given.name if self._given else ""
 
     @property
@@ -109,7 +108,6 @@ class WorkerAgent(AgentCalls):
 
     @property
     def tally(self) -> "JudgeTally | None":
-        """Of the model that judges its facts, where one does."""
         return self._reviewing.tally if self._reviewing else None
 
     async def open(self, embedder: Embedder, turns: asyncio.Semaphore, *, gives_up: bool = False) -> None:

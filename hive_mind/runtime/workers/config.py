@@ -197,7 +197,6 @@ class NotifyConfig:
 
     @property
     def is_on(self) -> bool:
-        """Whether anybody gets one."""
         return bool(self.url or self.command)
 
 

@@ -180,7 +180,7 @@ class WorkerServer:
         is_open = is_reply or not request.path.startswith("/v1/")
         if not is_open and not self._is_known(request) and not await _is_signed(request):
             return _refused(401, ConfigError("a request needs the header Authorization: Bearer <token>"))
-        if self._is_full_for(request):
+        if _is_of_agents(request) and self._under_way >= self._requests_max:
             message = f"{counted(self._under_way, 'request')} under way are as many as it takes; ask again"
             return _refused(503, BackendBusy(self._worker.config.process, message, _AGAIN_S))
         # A task of its own: a caller that goes away stops nothing that was begun, and a defect ends this request alone.
@@ -192,9 +192,6 @@ class WorkerServer:
             return await _kept_alive(request, task)
         await asyncio.wait([task])
         return _outcome_of(request, task)
-
-    def _is_full_for(self, request: web.Request) -> bool:
-        return _is_of_agents(request) and self._under_way >= self._requests_max
 
     def _count(self, change: int) -> None:
         self._under_way += change
@@ -362,7 +359,6 @@ def _is_reply(request: web.Request) -> bool:
 
 
 async def _is_signed(request: web.Request) -> bool:
-    """A hook, and from somebody who knows the secret."""
     hook_secret, presented = secret("HOOK_SECRET"), request.headers.get(SIGNATURE_HEADER, "")
     if not request.path.startswith("/v1/hooks/") or not hook_secret:
         return False
@@ -382,7 +378,6 @@ async def _body(request: web.Request, kind: Any) -> Any:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -390,12 +385,10 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_of_agents(request: web.Request) -> bool:
-    """Whether it is put to an agent, and so takes time."""
     return request.method == "POST" and request.path.startswith("/v1/agents/")
 
 
 def _is_local_host(header: str) -> bool:
-    """Whether a Host header means this machine. No browser leaves it out."""
     try:
         return not header or is_loopback(urlsplit(f"//{header}").hostname or "")
     except ValueError:

@@ -115,7 +115,6 @@ async def _run(
 
 
 def _note(path: Path, config: WorkerConfig, port: int, token: str, digest: str) -> None:
-    """Say how this process is reached."""
     started = psutil.Process().create_time()
     contact = Contact(config.process, os.getpid(), started, port, token, digest, __version__, config.models.answering)
     write_whole(path, msgspec.json.encode(contact))

@@ -77,7 +77,6 @@ class Worker:
         self._process = psutil.Process()
 
     def start(self) -> None:
-        """Begin; returns at once."""
         self._begin(self._run())
 
     async def run_until(self, stop: asyncio.Event) -> None:
@@ -98,8 +97,6 @@ class Worker:
     @property
     def _agents(self) -> Mapping[str, WorkerAgent]:
         return self._host.agents if self._host else {}
-
-    # ── what it says of itself ───────────────────────────────────────────────────────────────────────────────────────
 
     def status(self) -> WorkerStatus:
         """All of it at this moment, without the values of credentials."""
@@ -137,10 +134,7 @@ class Worker:
         """Of the models that judge, by agent: for Prometheus."""
         return {name: tally for name, agent in self._agents.items() if (tally := agent.tally)}
 
-    # ── what it does ─────────────────────────────────────────────────────────────────────────────────────────────────
-
     async def call(self, agent: str, request: str, /, **fields: object) -> Any:
-        """Put a request of `api.requests` to an agent; what it answers. Raises `HiveError`."""
         return await self.put(agent, request, fields)
 
     async def put(self, agent: str, request: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:
@@ -172,7 +166,6 @@ class Worker:
         return await running.runs.reply(token, by, because, text)
 
     async def leave(self, timeout_s: float) -> None:
-        """Let all nodes hand over what they hold and leave the hive for good. Raises `BackendTimeout`."""
         self._report(f"{self.config.process}: leaving {self.config.hive.id}")
         await asyncio.gather(*(agent.settle() for agent in self._agents.values()))
         nodes = frozenset(self._nodes)
@@ -181,7 +174,6 @@ class Worker:
             raise BackendTimeout("hive", f"{self.config.process} could not hand everything over in {timeout_s:g} s; ask again")
 
     def members_seen(self) -> tuple[MembersSeen, ...]:
-        """The members of the hive, as each node here sees them."""
         return tuple(node.members_seen() for node in self._nodes.values())
 
     async def evict(self, member: str) -> None:
@@ -208,8 +200,6 @@ class Worker:
             # Whatever fails is in the log, and this process is to end.
             with suppress(Exception):
                 await self._host.close()
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(self) -> None:
         embedder = await self.hosting.embedder(self._given_config)

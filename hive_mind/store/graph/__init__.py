@@ -131,7 +131,6 @@ class Graph:
     async def _asked(
         self, question: Callable[Concatenate[RecordReader, Given], Value], *given: Given.args, **more: Given.kwargs
     ) -> Value:
-        """The answer of the record as it is at this moment."""
 
         def ask() -> Value:
             with RecordReader(self._record) as reader, translating(self._record, FORMAT):

@@ -75,7 +75,6 @@ VERSION = zlib.crc32(repr((COLUMNS, STANDARD)).encode())
 
 
 def kind_of(value: Fact | Episode | str) -> str:
-    """The table a node of the record belongs to."""
     return FACT if isinstance(value, Fact) else EPISODE if isinstance(value, Episode) else ENTITY
 
 
@@ -103,7 +102,6 @@ def node_tables() -> list[str]:
 
 
 def relation_tables(pairs: Iterable[Pair]) -> list[str]:
-    """Statements that create them, with these pairs beside the standard ones."""
     ends: dict[str, list[str]] = {}
     for pair in dict.fromkeys((*STANDARD, *pairs)):
         ends.setdefault(pair.relation, []).append(f"FROM {pair.from_kind} TO {pair.to_kind}")
@@ -306,7 +304,6 @@ class _Search:
         self.levels.append(beyond)
 
     def ways(self, place: int, level: int | None = None) -> Iterator[list[EdgeRow]]:
-        """Each shortest way to a place of the border, as edges."""
         level = len(self.levels) - 1 if level is None else level
         if not level:
             yield []

@@ -133,7 +133,6 @@ def make(reader: RecordReader, path: Path, report: Report) -> None:
 
 
 def _copied_nodes(engine: Engine, reader: RecordReader, folder: Path, report: Report) -> dict[str, str]:
-    """The kinds of those that are no facts, by their ids."""
     kinds: dict[str, str] = {}
     with _Files(folder) as files:
         for node in _reporting(reader.nodes_since(0), reader.last_tick, report, "reading facts"):
@@ -195,7 +194,6 @@ class _Files:
         return True
 
     def finished(self) -> Iterator[str]:
-        """The name of each file, when it can be read."""
         for name, file in self._files.items():
             file.write(b"]")
             file.close()
@@ -343,7 +341,6 @@ class Server:
             return "refused", *_explained(str(error) or "bad_alloc")
 
     def _current(self, anew: str) -> Engine:
-        """The graph as the record is at this moment."""
         with RecordReader(self._record) as reader:
             record_state = reader.record, reader.fingerprint()
             if self._engine is not None and not anew and self._opened == (*record_state, self._place.stamp()):
@@ -370,7 +367,6 @@ class Server:
 
 
 def _queried(engine: Engine, cypher: str, limit: int, timeout_s: float) -> Rows:
-    """Somebody's query, within its walls."""
     query = checked(cypher, limit)
     try:
         with confined():

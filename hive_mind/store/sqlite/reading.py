@@ -139,7 +139,6 @@ class Reading:
                 yield Edge(row.seq, RELATIONS[row.relation], from_id, to_id)
 
     def linked(self, relation: Relation, id: str, *, backwards: bool) -> list[str]:
-        """Ids at the other end of an id's edges."""
         near_end, far_end = ("to_seq", "from_seq") if backwards else ("from_seq", "to_seq")
         where = f"WHERE {near_end} = (SELECT seq FROM node WHERE id = ?) AND relation = ? ORDER BY seq"  # noqa: S608
         ends = (getattr(row, far_end) for row in self.rows(EdgeRow, where, id, RELATION_NUMBERS[relation]))
@@ -147,7 +146,6 @@ class Reading:
         return [str(row[0]) for row in rows if row]
 
     def degree(self, places: Iterable[int]) -> int:
-        """How many edges lead from or to nodes in these rows."""
         return int(self._connection.execute(_DEGREE, (json.dumps([*places]),)).fetchone()[0])
 
     def edges_at(self, places: Iterable[int]) -> Iterator[EdgeRow]:
@@ -156,7 +154,6 @@ class Reading:
         return self.rows(EdgeRow, edges_of_both_ends, json.dumps([*places]))
 
     def by_id(self, ids: Iterable[str], kind: type[_Value]) -> dict[str, _Value]:
-        """The existing ones of one kind among `ids`."""
         rows = ((id, self.rows(NodeRow, "WHERE id = ?", id)) for id in dict.fromkeys(ids))
         return {id: value for id, of_id in rows for _, value in self.themselves(of_id) if isinstance(value, kind)}
 

@@ -76,7 +76,6 @@ class Health:
 
     @property
     def trouble(self) -> str:
-        """One line for a person, "" where all is well."""
         if self.failure or not self.damaged:
             return self.failure
         named = ", ".join(list(self.damaged)[:_NAMED_MAX]) + (", …" if len(self.damaged) > _NAMED_MAX else "")
@@ -127,12 +126,10 @@ class RecordFile:
             self._known.update(commit.places)
 
     def ask(self, query: Callable[[Reading], _Result]) -> _Result:
-        """The answer, with errors in our words."""
         with translating(self._file.path, FORMAT):
             return query(self._reading)
 
     def put_aside(self, derived: bytes) -> None:
-        """Keep a derivation of the record beside it."""
         put(self._health.path, derived)
 
     def tidy(self) -> None:
@@ -146,7 +143,6 @@ class RecordFile:
             connection.execute("PRAGMA shrink_memory")
 
     def scrub(self) -> None:
-        """Leave nothing of what was erased, in the file and in what was made of it."""
         path = self._health.path
         remove(path)
         # Its lock stays: a process that makes a graph meanwhile must keep others from it, and has seen another record.
@@ -185,7 +181,6 @@ class RecordView:
         raise BackendUnavailable("sqlite", f"{self._path} is open for reading: open it anew to write")
 
     def ask(self, query: Callable[[Reading], _Result]) -> _Result:
-        """The answer, with errors in our words. Any thread may ask."""
         with self._alone, translating(self._path, FORMAT):
             return query(self._reading)
 
@@ -387,7 +382,6 @@ class Erasing:
                 self._node(place)
 
     def embeddings(self, texts: Iterable[str]) -> None:
-        """Delete these texts' vectors of all models."""
         models = [model for (model,) in self._connection.execute("SELECT DISTINCT model FROM vector")]
         keys = [(model, vector_key(model, text)) for model in models for text in texts]
         self._connection.executemany("DELETE FROM vector WHERE model = ? AND key = ?", keys)

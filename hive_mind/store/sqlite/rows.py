@@ -87,12 +87,10 @@ class NodeRow(msgspec.Struct, frozen=True):
     sum: int = 0
 
     def checksum(self) -> int:
-        """The right value of `sum`."""
         return crc32(self.body, crc32(b"%d,%d,%d," % (self.seq, self.kind, self.changed) + self.id))
 
     @property
     def value(self) -> Fact | Episode | str:
-        """Its value; an entity is its name."""
         if self.kind == FACT:
             return _fact_of(self.body)
         return _episode_of(self.body) if self.kind == EPISODE else _entity_of(self.body)
@@ -112,7 +110,6 @@ class EdgeRow(msgspec.Struct, frozen=True):
     sum: int = 0
 
     def checksum(self) -> int:
-        """The right value of `sum`."""
         return crc32(_edge_bytes(self.seq, self.relation, self.from_seq, self.to_seq))
 
     @property
@@ -134,7 +131,6 @@ class VectorRow(msgspec.Struct, frozen=True):
     sum: int = 0
 
     def checksum(self) -> int:
-        """The right value of `sum`."""
         return crc32(self.value, crc32(self.key, crc32(self.model)))
 
     @property
@@ -156,7 +152,6 @@ class NamedRow(msgspec.Struct, frozen=True):
     sum: int = 0
 
     def checksum(self) -> int:
-        """The right value of `sum`."""
         return crc32(self.value, crc32(self.key, self.changed & 0xFFFFFFFF))
 
     @property

@@ -79,7 +79,7 @@ def test_any_bytes_at_all_are_an_envelope_or_a_wire_error(data):
 
 
 def test_an_unknown_version_is_named():
-    with pytest.raises(WireError, match="version 2 of the envelope is not known here, only 1: upgrade this member"):
+    with pytest.raises(WireError, match="version 2 of envelopes is not known here, only 1: upgrade this member"):
         decode(b"\x02" + encode(SMALL)[1:])
 
 

@@ -106,9 +106,6 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     return {config.process: config for config in configs}
 
 
-# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _generated(source: Source, workers: tuple[Contained, ...], keys: Keys) -> dict[str, Any]:
     """Generators for the files with keys: a ConfigMap for all, and a Secret for each process whose key is made here."""
     secrets = [

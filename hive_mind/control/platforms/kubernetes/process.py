@@ -116,12 +116,10 @@ def _port(url: str) -> Iterator[int | None]:
 
 
 def fleet_labels(source: Source) -> dict[str, str]:
-    """The labels that select all pods of a fleet."""
     return {"app.kubernetes.io/name": "hive-mind", "app.kubernetes.io/instance": source.manifest.metadata.name}
 
 
 def process_labels(source: Source, worker: Contained) -> dict[str, str]:
-    """The labels that select the pod of one process."""
     return {**fleet_labels(source), _PROCESS: worker.name}
 
 
@@ -140,12 +138,10 @@ def metadata(source: Source, name: str, selecting: dict[str, str] | None = None)
 
 
 def key_secret(worker: Contained) -> str:
-    """The Secret with the key of one process, whatever key that is."""
     return f"{worker.name}-key"
 
 
 def public_keys(source: Source) -> str:
-    """The ConfigMap with what all processes may know of keys."""
     return f"{source.manifest.metadata.name}-keys"
 
 

@@ -20,13 +20,13 @@ def test_the_first_byte_is_the_version():
 
 
 def test_a_message_of_another_version_says_what_to_do():
-    with pytest.raises(WireError, match="version 2 of the wire format is not known here, only 1: upgrade this member"):
+    with pytest.raises(WireError, match="version 2 of messages is not known here, only 1: upgrade this member"):
         decode(bytes([2]) + RECEIPT[1:])
 
 
 @pytest.mark.parametrize("data", [b"", bytes(MESSAGE_BYTES_MAX + 1)], ids=["nothing", "too much"])
 def test_a_message_has_at_least_a_byte_and_not_too_many(data):
-    with pytest.raises(WireError, match="a message has between 1 and"):
+    with pytest.raises(WireError, match="messages have between 1 and"):
         decode(data)
 
 
