@@ -21,14 +21,8 @@ PATIENCE_S = 110.0
 WAITING, HAS_IT_OPEN = "waiting for it to be done", "has it open"
 FERRY = "When does the ferry leave?"
 READERS: list[tuple[object, ...]] = [
-    ("ask", FERRY),
-    ("facts", "search", "ferry"),
-    ("facts", "list"),
-    ("facts", "list", "--count"),
-    ("facts", "export"),
-    ("stats",),
-    ("sources",),
-    ("doctor",),
+    *(("ask", FERRY), ("facts", "search", "ferry"), ("facts", "list"), ("facts", "list", "--count")),
+    *(("facts", "export"), ("stats",), ("sources",), ("doctor",)),
 ]
 
 

@@ -29,12 +29,7 @@ def reached(thing: Any, *but: Any) -> Iterator[bytes]:
     """All bytes that a broker in this process, or a part of it, holds, wherever."""
     seen, waiting = set(map(id, but)), [thing]
     skipped = (
-        type,
-        types.ModuleType,
-        types.FunctionType,
-        types.FrameType,
-        types.CoroutineType,
-        types.CodeType,
+        *(type, types.ModuleType, types.FunctionType, types.FrameType, types.CoroutineType, types.CodeType),
         asyncio.AbstractEventLoop,
     )
     while waiting:

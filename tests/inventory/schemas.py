@@ -8,17 +8,8 @@ Schema = dict[str, Any]
 
 # Said elsewhere, or by people for people.
 _UNSAID = {
-    "$schema",
-    "title",
-    "description",
-    "properties",
-    "required",
-    "items",
-    "prefixItems",
-    "$defs",
-    "anyOf",
-    "oneOf",
-    "allOf",
+    *("$schema", "title", "description", "properties", "required", "items", "prefixItems", "$defs", "anyOf"),
+    *("oneOf", "allOf"),
 }
 _UNSAID |= {"default", "additionalProperties", "type", "enum", "const", "$ref", "discriminator", "examples", "patternProperties"}
 

@@ -99,14 +99,8 @@ def test_as_json_it_has_question_fleet_and_agent(home: Path, capfdbinary: Any) -
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["learn", "x"],
-        ["ask"],
-        ["ask", " "],
-        ["ask", "--help"],
-        ["ask", "a", "b"],
-        ["ask", "a", "--fleet", "town"],
-        ["ask", "a", "--config", "file"],
-        ["ask", "a", "-o", "yaml"],
+        *(["learn", "x"], ["ask"], ["ask", " "], ["ask", "--help"], ["ask", "a", "b"]),
+        *(["ask", "a", "--fleet", "town"], ["ask", "a", "--config", "file"], ["ask", "a", "-o", "yaml"]),
     ],
 )
 def test_what_is_no_simple_question_is_left_to_the_command(arguments: list[str]) -> None:
@@ -120,18 +114,8 @@ def test_what_may_be_wrong_is_not_put_to_it(home: Path, resident: Resident, more
 
 
 OPTIONS = (
-    "--agent",
-    "-a",
-    "-aada",
-    "--agent=",
-    "--agent=ada",
-    "--limit",
-    "-n",
-    "-n5",
-    "--method",
-    "-ojson",
-    "--as-of",
-    "--explain",
+    *("--agent", "-a", "-aada", "--agent=", "--agent=ada", "--limit", "-n", "-n5", "--method", "-ojson"),
+    *("--as-of", "--explain"),
 )
 OPTIONS += ("--explain=1", "--home", "--", "-x")
 VALUES = ("ada", "5", "0", "05", "5000", "keyword", "json", "2020", "--limit", "-", "")

@@ -153,11 +153,7 @@ def test_what_starts_a_process_loads_nothing_of_what_that_runs():
     code = "import sys, hive_mind.control.controller, hive_mind.control.platforms.local; print(*sys.modules)"
     there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True).stdout.split()
     run = (
-        "aiohttp",
-        "sqlite3",
-        "hive_mind.memory.cognitive",
-        "hive_mind.agents.agent",
-        "hive_mind.hive.node",
+        *("aiohttp", "sqlite3", "hive_mind.memory.cognitive", "hive_mind.agents.agent", "hive_mind.hive.node"),
         "hive_mind.runtime.wiring",
     )
     assert [name for name in run if name in there] == []

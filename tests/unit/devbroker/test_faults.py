@@ -54,15 +54,8 @@ def test_a_fault_is_read_from_a_line(text, fault):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "send",
-        "send:hub",
-        "send:hub:explode",
-        "eat:hub:detach",
-        "send:hub:detach:times=0",
-        "send:hub:detach:times=x",
-        "send:hub:detach:often=1",
-        "send:hub:delay:delay=nan",
+        *("", "send", "send:hub", "send:hub:explode", "eat:hub:detach", "send:hub:detach:times=0"),
+        *("send:hub:detach:times=x", "send:hub:detach:often=1", "send:hub:delay:delay=nan"),
     ],
 )
 def test_a_line_that_is_no_fault_is_refused_with_the_form_of_one(text):

@@ -66,24 +66,10 @@ REACHING = (
 )
 
 CHANGING = (
-    "result.pop('code')",
-    "result.clear()",
-    "result.update({'n': 4})",
-    "result.setdefault('m', 1)",
-    "result.popitem()",
-    "many.append(1)",
-    "many.clear()",
-    "many.sort()",
-    "many.reverse()",
-    "many.extend(many)",
-    "many.remove(1)",
-    "many.insert(0, 1)",
-    "[result := 1]",
-    "(n := 5)",
-    "del result",
-    "result['n'] = 4",
-    "result.n = 4",
-    "many += [1]",
+    *("result.pop('code')", "result.clear()", "result.update({'n': 4})", "result.setdefault('m', 1)"),
+    *("result.popitem()", "many.append(1)", "many.clear()", "many.sort()", "many.reverse()"),
+    *("many.extend(many)", "many.remove(1)", "many.insert(0, 1)", "[result := 1]", "(n := 5)", "del result"),
+    *("result['n'] = 4", "result.n = 4", "many += [1]"),
 )
 
 EXHAUSTING = (

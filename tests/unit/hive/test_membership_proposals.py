@@ -38,11 +38,7 @@ def test_the_first_of_those_that_live_takes_in_who_wants_in_after_a_while_and_ke
 @pytest.mark.parametrize(
     ("name", "heard", "is_proposer"),
     [
-        ("a", "bc", True),
-        ("b", "ac", False),
-        ("b", "c", True),
-        ("c", "", False),
-        ("a", "", False),
+        *(("a", "bc", True), ("b", "ac", False), ("b", "c", True), ("c", "", False), ("a", "", False)),
         ("x", "abc", False),
     ],
 )

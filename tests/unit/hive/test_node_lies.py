@@ -125,17 +125,8 @@ def test_a_vector_that_is_none_is_found_by_its_words_and_spoils_no_search(vector
         Probe(("pump",), probe("").anchors, None, 10, beside=TermStatistics(-5, float("nan"), {"pump": -1})),
     ],
     ids=[
-        "other model's",
-        "not a number",
-        "empty name",
-        "no depth",
-        "negative depth",
-        "endless depth",
-        "many terms",
-        "empty",
-        "negative",
-        "endless",
-        "negative beside",
+        *("other model's", "not a number", "empty name", "no depth", "negative depth", "endless depth"),
+        *("many terms", "empty", "negative", "endless", "negative beside"),
     ],
 )
 def test_a_nonsensical_question_gets_an_answer_and_no_error(asked):

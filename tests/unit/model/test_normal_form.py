@@ -20,14 +20,8 @@ def _forms_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "ｐｏｒｔ ８４４３",
-        "port ٨٤٤٣",
-        "port ८४४३",
-        "po\u00adrt 84\u200b43",
-        "\ufeffport 8443\u2060",
-        "𝐩𝐨𝐫𝐭 𝟖𝟒𝟒𝟑",
-        "port\u00a08443",
-        "p\ufe0fort 8443",
+        *("ｐｏｒｔ ８４４３", "port ٨٤٤٣", "port ८४४३", "po\u00adrt 84\u200b43", "\ufeffport 8443\u2060", "𝐩𝐨𝐫𝐭 𝟖𝟒𝟒𝟑"),
+        *("port\u00a08443", "p\ufe0fort 8443"),
     ],
 )
 def test_the_same_letters_and_digits_are_the_same_to_gate_and_search(text: str):

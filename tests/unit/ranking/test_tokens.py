@@ -39,28 +39,12 @@ def test_a_text_is_made_of_its_words(text: str):
 @pytest.mark.parametrize(
     ("written", "asked"),
     [
-        ("Zoë's café", "zoe cafe"),
-        ("Straße", "STRASSE"),
-        ("ΟΔΟΣ", "οδός"),
-        ("ＡＢＣ１２", "abc12"),
-        ("Ines's pump", "Ines pump"),
-        ("Ines’s pump", "Ines pump"),
-        ("don't", "dont"),
-        ("pumps", "pump"),
-        ("Gdańsk", "GDANSK"),
-        ("OPS–77", "ops-77"),
-        ("ポートは８４番", "ポートは84番"),
-        ("Łódź", "Lodz"),
-        ("Đà Nẵng", "Da Nang"),
-        ("Smørrebrød", "smorrebrod"),
-        ("Encyclopædia", "encyclopaedia"),
-        ("Diyarbakır", "DIYARBAKIR"),
-        ("крышами", "крыш"),
-        ("कितना पानी", "कितना पानी"),
-        ("کتاب", "كتاب"),
-        ("野々村", "野野村"),
-        ("いすゞ", "いすず"),
-        ("こゝろ", "こころ"),
+        *(("Zoë's café", "zoe cafe"), ("Straße", "STRASSE"), ("ΟΔΟΣ", "οδός"), ("ＡＢＣ１２", "abc12")),
+        *(("Ines's pump", "Ines pump"), ("Ines’s pump", "Ines pump"), ("don't", "dont"), ("pumps", "pump")),
+        *(("Gdańsk", "GDANSK"), ("OPS–77", "ops-77"), ("ポートは８４番", "ポートは84番"), ("Łódź", "Lodz")),
+        *(("Đà Nẵng", "Da Nang"), ("Smørrebrød", "smorrebrod"), ("Encyclopædia", "encyclopaedia")),
+        *(("Diyarbakır", "DIYARBAKIR"), ("крышами", "крыш"), ("कितना पानी", "कितना पानी"), ("کتاب", "كتاب")),
+        *(("野々村", "野野村"), ("いすゞ", "いすず"), ("こゝろ", "こころ")),
     ],
 )
 def test_two_ways_of_writing_one_thing_are_one(written: str, asked: str):
@@ -70,14 +54,8 @@ def test_two_ways_of_writing_one_thing_are_one(written: str, asked: str):
 @pytest.mark.parametrize(
     ("text", "query"),
     [
-        ("東京タワーは赤い", "東京"),
-        ("東京タワーは赤い", "タワー"),
-        ("한국어를 배운다", "한국어"),
-        ("ภาษาไทย", "ไทย"),
-        ("हिन्दी भाषा", "हिन्दी"),
-        ("日本2024年", "2024"),
-        ("Цветы зла", "цветы"),
-        ("שלום עולם", "שלום"),
+        *(("東京タワーは赤い", "東京"), ("東京タワーは赤い", "タワー"), ("한국어를 배운다", "한국어"), ("ภาษาไทย", "ไทย")),
+        *(("हिन्दी भाषा", "हिन्दी"), ("日本2024年", "2024"), ("Цветы зла", "цветы"), ("שלום עולם", "שלום")),
     ],
 )
 def test_words_of_every_script_are_found(text: str, query: str):
@@ -174,25 +152,8 @@ def test_long_runs_are_not_remembered():
 
 
 HOSTILE = [
-    "a",
-    "a.",
-    "-",
-    "((((",
-    "A1-",
-    "a_",
-    "1.",
-    '"a ',
-    "'s",
-    "漢",
-    "漢a",
-    "é",
-    "A1 ",
-    "Aa-",
-    "\ud800",
-    "कि",
-    "ा",
-    "ไท",
-    "который",
+    *("a", "a.", "-", "((((", "A1-", "a_", "1.", '"a ', "'s", "漢", "漢a", "é", "A1 ", "Aa-", "\ud800", "कि"),
+    *("ा", "ไท", "который"),
 ]
 
 

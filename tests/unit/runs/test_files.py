@@ -286,16 +286,8 @@ def test_folding_the_steps_again_gives_the_conversation_that_was_in_memory(
 
 _LINES = st.sampled_from(
     [
-        "",
-        "## Identity",
-        "## Rules",
-        "## Outputs",
-        "## Notes",
-        "# Title",
-        "- be brief",
-        "- mind: the gap",
-        "  text",
-        "## Outputs of ours",
+        *("", "## Identity", "## Rules", "## Outputs", "## Notes", "# Title", "- be brief", "- mind: the gap"),
+        *("  text", "## Outputs of ours"),
     ]
 ) | st.text(st.characters(blacklist_characters="\n\r", blacklist_categories=["Cs"]), max_size=20).filter(
     lambda line: not line.startswith("- key")

@@ -84,21 +84,9 @@ def test_a_variable_that_is_not_set_is_named(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "${",
-        "${}",
-        "${KEY}",
-        "${env:}",
-        "${env: KEY}",
-        "${env:A-B}",
-        "${vault:KEY}",
-        "${env:KEY",
-        "${file:}",
-        "${env:{x}}",
-        "${credential:}",
-        "${credential:A}",
-        "${credential:a_b}",
-        "${credential:../x}",
-        "${credential:a",
+        *("${", "${}", "${KEY}", "${env:}", "${env: KEY}", "${env:A-B}", "${vault:KEY}", "${env:KEY"),
+        *("${file:}", "${env:{x}}", "${credential:}", "${credential:A}", "${credential:a_b}"),
+        *("${credential:../x}", "${credential:a"),
     ],
 )
 def test_what_begins_like_a_reference_and_is_none_is_told(text: str) -> None:

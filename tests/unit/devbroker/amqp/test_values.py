@@ -120,17 +120,8 @@ def test_hostile_bytes_take_memory_in_proportion_to_their_length():
     seed = 20261121
     random = Random(seed)
     pieces = (
-        b"\xf0",
-        b"\xe0",
-        b"\xd0",
-        b"\xc0",
-        b"\xd1",
-        b"\x00",
-        b"\x40",
-        b"\x45",
-        b"\xff\xff\xff\xff",
-        b"\x00\x00\x00\x08",
-        b"\x09",
+        *(b"\xf0", b"\xe0", b"\xd0", b"\xc0", b"\xd1", b"\x00", b"\x40", b"\x45", b"\xff\xff\xff\xff"),
+        *(b"\x00\x00\x00\x08", b"\x09"),
     )
     tracemalloc.start()
     try:

@@ -79,12 +79,8 @@ async def test_a_position_that_is_none_is_refused(peer, text):
 @pytest.mark.parametrize(
     "address",
     [
-        "hub/Partitions/4",
-        "hub/Partitions/x",
-        "hub/Partitions/-1",
-        "hub/Partitions/٣",
-        "other/Partitions/0",
-        "hub/Partitions/99999999999",
+        *("hub/Partitions/4", "hub/Partitions/x", "hub/Partitions/-1", "hub/Partitions/٣"),
+        *("other/Partitions/0", "hub/Partitions/99999999999"),
     ],
 )
 @with_peer()

@@ -187,13 +187,8 @@ def test_what_is_said_around_the_findings_tells_none_of_them():
 def test_colours_are_no_part_of_any_name():
     names = words().names
     lists = (
-        names.projects_first,
-        names.projects_second,
-        names.places,
-        names.hosts,
-        names.companies_first,
-        names.first,
-        names.last,
+        *(names.projects_first, names.projects_second, names.places, names.hosts, names.companies_first),
+        *(names.first, names.last),
     )
 
     assert not set(COLOURS) & {name.casefold() for listed in lists for name in listed.split()}

@@ -17,13 +17,8 @@ def test_a_share_is_never_rounded_up_to_all_nor_down_to_nothing(value, digits, s
 
 def test_what_was_not_measured_is_a_dash_and_no_zero():
     writers = (
-        selecting.share,
-        selecting.score,
-        selecting.change,
-        selecting.chance,
-        selecting.number,
-        selecting.size,
-        selecting.milliseconds,
+        *(selecting.share, selecting.score, selecting.change, selecting.chance, selecting.number),
+        *(selecting.size, selecting.milliseconds),
     )
 
     assert {write(None) for write in (*writers, selecting.seconds, selecting.money)} == {"–"}

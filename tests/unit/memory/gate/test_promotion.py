@@ -117,15 +117,8 @@ a telephone number: +49\u00a030\u20111234567
 """.strip().splitlines()
 
 POOR = [
-    "ok thanks",
-    "Thank you very much!",
-    "ok",
-    "Yes.",
-    "!!! ???",
-    "2023",
-    "12.5 + 3",
-    "<div><p></p><br/></div>",
-    "a = {}[]();",
+    *("ok thanks", "Thank you very much!", "ok", "Yes.", "!!! ???", "2023", "12.5 + 3"),
+    *("<div><p></p><br/></div>", "a = {}[]();"),
 ]
 
 
