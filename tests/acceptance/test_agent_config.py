@@ -199,10 +199,8 @@ def test_a_file_that_is_no_configuration_ends_with_2(town: Town) -> None:
 
 
 def test_variables_of_the_configuration_are_set_and_the_log_is_json_where_it_should_be(town: Town) -> None:
-    seen = replace(town.config.seen, log="json")
-    town.write(env={"HIVE_MIND_WORKER_TOKEN": "${env:GIVEN}"}, seen=seen)
-    process = town.start(GIVEN="a-token-of-ours")
-    town.ready(process)
+    town.write(env={"HIVE_MIND_WORKER_TOKEN": "${env:GIVEN}"}, seen=replace(town.config.seen, log="json"))
+    town.ready(town.start(GIVEN="a-token-of-ours"))
 
     lines = [json.loads(line) for line in town.log.read_text().splitlines()]
     assert any(line["message"] == "town: ready, 2 agents" for line in lines)

@@ -47,8 +47,7 @@ def test_a_memory_is_copied_while_another_process_uses_it(hive_mind: HiveMind, n
 def test_a_copy_is_not_put_over_another_file(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:
     hive_mind("learn", notes)
     (tmp_path / "copy.sqlite").write_text("mine")
-    refused = hive_mind("backup", tmp_path / "copy.sqlite")
-    assert refused.code == 2
+    assert hive_mind("backup", tmp_path / "copy.sqlite").code == 2
     assert (tmp_path / "copy.sqlite").read_text() == "mine"
 
 

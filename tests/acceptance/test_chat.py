@@ -15,9 +15,8 @@ SAID = "The ferry to Corrin leaves at nine."
 
 def test_the_sources_of_an_answer_are_explained_and_taken_back_by_their_number(hive_mind: HiveMind) -> None:
     lines = [SAID, "When does the ferry to Corrin leave?", "/why", "/retract 1", "/facts"]
-    out = hive_mind("chat", stdin="\n".join(lines)).out
 
-    answer, _, after = out.partition("said by user")
+    answer, _, after = hive_mind("chat", stdin="\n".join(lines)).out.partition("said by user")
     assert "leaves at nine" in answer
     assert "Retracted" in after
     assert after.rstrip().endswith("No facts yet.")

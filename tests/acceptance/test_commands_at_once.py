@@ -71,8 +71,7 @@ def test_of_commands_started_at_once_each_is_done_or_told_to_wait_and_nothing_is
 
     ended = all_at_once(hive_mind, [*mixed, ("facts", "retract", kettle, "--yes")])
 
-    held = hive_mind("facts", "list", "-n", 1000, "-o", "json").json
-    contents = {fact["content"] for fact in held}
+    contents = {fact["content"] for fact in hive_mind("facts", "list", "-n", 1000, "-o", "json").json}
     for number, one in enumerate(ended):
         if one.arguments == learning:
             assert (f"Valve {number} stands in hall {number}." in contents) == (one.code == 0), one
@@ -101,15 +100,13 @@ def test_readers_neither_wait_for_each_other_nor_for_one_who_writes(hive_mind: H
 
 def test_a_writer_waits_in_turn_and_says_for_whom(hive_mind: HiveMind) -> None:
     learned(hive_mind)
-    record = next(hive_mind.home.rglob("memory.sqlite"))
-    lock = Lock(record, "agent")
+    lock = Lock(next(hive_mind.home.rglob("memory.sqlite")), "agent")
     with begun(hive_mind, "learn", "-", "--source", "gate") as waiting:
         assert waiting.stdin
         assert waiting.stderr
         waiting.stdin.write(b"The gate is green.")
         waiting.stdin.close()
-        said = iter(waiting.stderr)
-        assert any(WAITING.encode() in line for line in said)
+        assert any(WAITING.encode() in line for line in iter(waiting.stderr))
         lock.release()
         assert waiting.wait(PATIENCE_S) == 0
     assert "The gate is green." in hive_mind("facts", "list").out

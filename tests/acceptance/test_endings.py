@@ -112,9 +112,8 @@ def test_a_second_ctrl_c_loses_nothing_that_was_shown_as_kept(hive_mind: HiveMin
         importing.process.send_signal(signal.SIGINT)
         importing.process.send_signal(signal.SIGINT)
         assert importing.ended() == 130
-    shown = max(int(number) for number in re.findall(IMPORTING, importing.said))
 
-    went_on(hive_mind, memory, at_least=shown)
+    went_on(hive_mind, memory, at_least=max(int(number) for number in re.findall(IMPORTING, importing.said)))
 
 
 def test_what_nohup_started_outlives_its_terminal_and_what_runs_in_the_background_heeds_sigterm(

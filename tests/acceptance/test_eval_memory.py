@@ -62,9 +62,7 @@ def test_an_agent_that_does_not_run_is_asked_as_a_copy(learned: HiveMind, tmp_pa
 
 
 def test_an_agent_that_runs_is_asked_where_it_runs(running: HiveMind, tmp_path: Path):
-    file = question_file(tmp_path, running)
-
-    ended = running("eval", "memory", file, "-o", "json", "--out", tmp_path / "run")
+    ended = running("eval", "memory", question_file(tmp_path, running), "-o", "json", "--out", tmp_path / "run")
 
     assert ended.code == 0, ended.err
     (cell,) = ended.json["cells"]

@@ -60,9 +60,7 @@ def test_after_each_change_of_topology_one_generation_is_left_and_an_erasure_end
     assert facts(fleet) == {FERRY}
 
 
-def test_a_fleet_that_shares_nothing_names_what_rests_and_how_it_ends(
-    fleet: HiveMind, redis: RedisServer, tmp_path: Path
-) -> None:
+def test_a_fleet_that_shares_nothing_names_what_rests_and_how_it_ends(fleet: HiveMind, redis: RedisServer, tmp_path: Path):
     (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
     applied(fleet, redis, tmp_path, "flat")
     assert fleet("learn", tmp_path / "notes.txt", "--agent", "bob").code == 0

@@ -57,5 +57,4 @@ def test_files_and_messages_of_the_howto_are_those_that_are_taken_and_given(hive
 
     assert len(FILES) == 2
     assert hive_mind("file", "validate", right).code == 0
-    told = hive_mind("file", "validate", wrong).out.replace(f"{wrong}:", "").splitlines()
-    assert told == SAID
+    assert hive_mind("file", "validate", wrong).out.replace(f"{wrong}:", "").splitlines() == SAID

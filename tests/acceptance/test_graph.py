@@ -144,8 +144,7 @@ def names_in(place: Path) -> set[str]:
 
 
 def test_a_program_that_opens_the_database_itself_is_told_how_old_it_is_and_can_have_it_fresh(taught, tmp_path):
-    made = taught("graph", "build", "-o", "json")
-    place = Path(made.json["graph"])
+    place = Path(taught("graph", "build", "-o", "json").json["graph"])
     first = names_in(place)
     assert "Pump D4 cools the transformers." in first
     told = (place.parent / "graph.txt").read_text("utf-8")

@@ -40,8 +40,7 @@ def test_a_copied_home_commands_nobody_elses_processes(hive_mind: HiveMind, tmp_
         shutil.copytree(hive_mind.home, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))
         copy = HiveMind(tmp_path / "copy")
 
-        seen = copy("status", "-o", "json").json
-        assert {one["phase"] for one in seen["processes"]} == {"missing"}
+        assert {one["phase"] for one in copy("status", "-o", "json").json["processes"]} == {"missing"}
         assert copy("delete", "--yes").code == 0
 
         assert all(psutil.pid_exists(pid) for pid in pids.values())

@@ -68,8 +68,7 @@ def test_a_rule_stops_what_any_kind_of_node_gives_also_after_a_resume(hive_mind:
         command = with_model(hive_mind, server)
         begun = process(command, "run", file, "--rules", rules, "--name", "r", "-o", "json")
         assert begun.json["status"] == "parked", begun
-        again = command("runs", "resume", "r", "-o", "json")
-        assert again.json["status"] == "parked"
+        assert command("runs", "resume", "r", "-o", "json").json["status"] == "parked"
     assert "no-eval" in json.dumps([begun.json["waiting"], command("inbox", "list", "-o", "json").json])
 
 
@@ -90,8 +89,7 @@ def test_a_rule_stops_a_persons_answer_and_the_same_rule_lets_any_other_pass(hiv
 def test_a_rule_that_holds_for_everything_lets_no_outcome_count_and_sends_back_with_its_feedback(
     hive_mind: HiveMind, tmp_path: Path
 ) -> None:
-    again = NO_EVAL | {"action": "retry", "feedback": "write it without eval"}
-    file = coder(tmp_path, rules=[again])
+    file = coder(tmp_path, rules=[NO_EVAL | {"action": "retry", "feedback": "write it without eval"}])
     with OpenAICompatibleServer([sets(code=EVIL), sets(code="print(1)")]) as server:
         ended = process(with_model(hive_mind, server), "run", file, "-o", "json").json
     assert (ended["status"], ended["outputs"]) == ("accepted", {"code": "print(1)"})
@@ -130,8 +128,7 @@ def test_judges_and_checks_of_ones_own_decide_and_unknown_ones_are_refused_where
 ) -> None:
     functions = tmp_path / "functions.py"
     functions.write_text(FUNCTIONS)
-    tested = {"id": "tested", "metric": "custom"}
-    file = coder(tmp_path, node={"judge": "brief", "successCriteria": [tested]})
+    file = coder(tmp_path, node={"judge": "brief", "successCriteria": [{"id": "tested", "metric": "custom"}]})
     given = ["--function", f"brief={functions}:brief", "--function", f"tested={functions}:tested"]
     script = [sets(code="print(1)"), sets(code="assert 1")]
     with OpenAICompatibleServer(script) as server:
@@ -152,9 +149,7 @@ def test_judges_and_checks_of_ones_own_decide_and_unknown_ones_are_refused_where
     assert f"hive-mind runs resume late --function brief={functions}:never" in parked
 
 
-def test_how_sure_a_judge_has_to_be_and_what_if_nobody_attends_are_said_in_the_worker(
-    hive_mind: HiveMind, tmp_path: Path
-) -> None:
+def test_how_sure_a_judge_has_to_be_and_what_if_nobody_attends_are_said_in_the_worker(hive_mind: HiveMind, tmp_path: Path):
     good = {"successCriteria": [{"id": "good"}]}
     for judging, confidence, status, tries in (
         ({}, 0.75, "accepted", 1),
@@ -195,8 +190,7 @@ def test_twelve_equal_rejections_of_runs_become_a_rule_that_decides_the_thirteen
     for number in range(16):
         assert command("runs", "resume", f"r{number}", "-o", "json").json["status"] in ("accepted", "rejected")
 
-    learned = tmp_path / "learned.yaml"
-    (proposal,) = command("rules", "propose", "--out", learned, "-o", "json").json
+    (proposal,) = command("rules", "propose", "--out", tmp_path / "learned.yaml", "-o", "json").json
     assert (proposal["coverage"], proposal["rule"]["condition"]) == (12, "'eval(' in result.get('code', '')")
     assert (proposal["rule"]["action"], proposal["rule"]["on"], proposal["rule"]["feedback"]) == ("escalate", "output", "no eval")
 

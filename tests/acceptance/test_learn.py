@@ -153,8 +153,7 @@ def test_what_was_left_out_is_told_with_the_reason_and_line_by_line_where_that_i
     chat = tmp_path / "chat.txt"
     chat.write_text("Ann: Who has the key?\nBob: Mira has it.\nAnn: Thanks!\nAnn: And where is the van?\n")
 
-    told = hive_mind("learn", chat)
-    assert "1 fact, 1 of them new; left out: 1 greeting or thanks, 1 question" in told.out
+    assert "1 fact, 1 of them new; left out: 1 greeting or thanks, 1 question" in hive_mind("learn", chat).out
 
     explained = hive_mind("learn", chat, "--explain").out
     assert "kept: Ann: Who has the key? Bob: Mira has it." in explained

@@ -115,9 +115,7 @@ NAMED_LINES = [
 ]
 
 
-def test_a_line_that_is_no_message_is_answered_by_what_says_so_and_one_that_can_be_mended_is_carried_out(
-    guarded: HiveMind,
-) -> None:
+def test_a_line_that_is_no_message_is_answered_by_what_says_so_and_one_that_can_be_mended_is_carried_out(guarded: HiveMind):
     with greeted(guarded) as server:
         for line, id, code in NAMED_LINES:
             (answer,) = server.answers_to(line, count=1)

@@ -129,8 +129,7 @@ def test_a_broker_whose_memory_is_full_is_named_and_nothing_is_green_over_it(fle
 
 
 def test_a_broker_is_named_before_it_is_full(fleet: HiveMind, client: "Redis[str]") -> None:
-    used = int(client.info("memory")["used_memory"])
-    client.config_set("maxmemory", str(int(used * 1.07)))
+    client.config_set("maxmemory", str(int(int(client.info("memory")["used_memory"]) * 1.07)))
     ended = until_false(fleet, "BrokerMemory")
     assert condition(ended, "WritesAccepted")["status"] == "True"
     assert "MB of" in condition(ended, "BrokerMemory")["message"]

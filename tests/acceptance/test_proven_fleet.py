@@ -119,8 +119,7 @@ def test_a_fleet_that_believed_everybody_is_sealed_later_and_keeps_its_facts(fle
     assert {name: told.splitlines()[1] for name, told in answers(fleet).items()} == {
         name: told.splitlines()[1] for name, told in before.items()
     }
-    keys = fleet("keys", "list", "--output", "json").json
-    assert {*NAMES} <= {one["name"] for one in keys}
+    assert {*NAMES} <= {one["name"] for one in fleet("keys", "list", "--output", "json").json}
     assert fleet("keys", "revoke", "bob").code == 0
     wait_until(lambda: "revoked" in condition(fleet)["message"], "bob is seen to be revoked")
     # With a key of its own again it is one of them.

@@ -45,8 +45,7 @@ def test_a_program_runs_as_it_stands(program: str, shown: str, tmp_path: Path) -
     whole = f"import asyncio\n{imports}\nasync def main():\n{textwrap.indent(rest, '    ')}{last}\nasyncio.run(main())\n"
     environment = os.environ | {"HIVE_MIND_HOME": str(tmp_path / "home"), "HIVE_MIND_EMBED": "none", "PYTHONPATH": str(ROOT)}
 
-    command = [sys.executable, "-c", whole]
-    ended = run(command, 120, env=environment, text=True)
+    ended = run([sys.executable, "-c", whole], 120, env=environment, text=True)
 
     assert ended.returncode == 0, ended.stderr
     assert shown in ended.stdout

@@ -126,8 +126,7 @@ def test_keys_that_a_person_gives_are_referred_to_and_not_made(hive_mind: HiveMi
     assert ended.code == 0, ended.err
     assert not (tmp_path / "out" / "secrets").exists()
     assert "secretGenerator" not in yaml.safe_load((tmp_path / "out" / "kustomization.yaml").read_text())
-    pod = (tmp_path / "out" / "process-town-ada.yaml").read_text()
-    assert "secretName: town-ada-key" in pod
+    assert "secretName: town-ada-key" in (tmp_path / "out" / "process-town-ada.yaml").read_text()
 
 
 @pytest.mark.slow

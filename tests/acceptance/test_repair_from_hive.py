@@ -47,8 +47,7 @@ def lose_with_the_journal_of_its_node(record: Path) -> None:
 @pytest.mark.parametrize("harm", [lose, lose_with_the_journal_of_its_node])
 def test_what_an_agent_shared_and_nobody_took_back_is_there_again(hive_mind: HiveMind, topology: str, harm) -> None:
     asyncio.run(shared(hive_mind.home, topology))
-    record = hive_mind.home / "agents" / "ada" / "memory.sqlite"
-    harm(record)
+    harm(hive_mind.home / "agents" / "ada" / "memory.sqlite")
 
     done = hive_mind("doctor", "--repair", "--from-hive", "--agent", "ada", "-o", "json")
 

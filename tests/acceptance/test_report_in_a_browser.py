@@ -105,8 +105,7 @@ def test_words_on_the_page_and_in_drawings_can_be_read(report, tmp_path, dark):
     wanted = tuple(f"{COLOURS_SEEN}({selector!r})" for selector in ("p", "td", "a", "figcaption", "svg text", ".bad"))
     _, found = seen(report, tmp_path, width=PHONE, dark=dark, expressions=wanted)
 
-    ground = hexadecimal(found[0][0][1])
-    assert ground == (COLOURS["ground"].dark if dark else COLOURS["ground"].light)
+    assert hexadecimal(found[0][0][1]) == (COLOURS["ground"].dark if dark else COLOURS["ground"].light)
     for pairs in found:
         assert pairs
         assert min(contrast(hexadecimal(words), hexadecimal(behind)) for words, behind in pairs) >= 4.5

@@ -46,8 +46,7 @@ def test_a_run_stops_where_a_person_is_asked_and_goes_on_with_the_answer(hive_mi
     assert (begun.code, begun.json["status"], begun.json["at"]) == (1, "parked", ["ask"])
     assert begun.json["outputs"]["found"][0]["text"] == "The ferry leaves at nine."
 
-    again = hive_mind("runs", "resume", "r", "-o", "json")
-    assert again.json["status"] == "parked"
+    assert hive_mind("runs", "resume", "r", "-o", "json").json["status"] == "parked"
 
     assert hive_mind("inbox", "answer", waiting(hive_mind, "r"), "yes", "--as", "ines").code == 0
     ended = hive_mind("runs", "resume", "r", "-o", "json")
@@ -98,9 +97,7 @@ def test_no_such_run_is_told_and_makes_no_file(hive_mind: HiveMind) -> None:
     assert not (hive_mind.home / "agents").exists()
 
 
-def test_a_run_that_waits_goes_on_when_another_process_decides_and_ctrl_c_loses_nothing(
-    hive_mind: HiveMind, worker: Path
-) -> None:
+def test_a_run_that_waits_goes_on_when_another_process_decides_and_ctrl_c_loses_nothing(hive_mind: HiveMind, worker: Path):
     line = ("run", worker, "--name", "r", "-i", "question=x", "--wait")
     with hive_mind.start(*line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         item = _asked(hive_mind)
@@ -124,8 +121,7 @@ def _asked(hive_mind: HiveMind) -> str:
 def test_a_damaged_run_does_not_hide_the_others(hive_mind: HiveMind, worker: Path) -> None:
     for name in ("one", "two"):
         hive_mind("run", worker, "--name", name, "-i", "question=x")
-    listed = hive_mind("runs", "list", "-n", "1", "-o", "json").json
-    assert [one["run"] for one in listed] == ["two"]
+    assert [one["run"] for one in hive_mind("runs", "list", "-n", "1", "-o", "json").json] == ["two"]
     assert "1 of 2 runs" in hive_mind("runs", "list", "-n", "1").err
 
 

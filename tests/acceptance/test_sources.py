@@ -43,8 +43,7 @@ def test_what_only_files_said_that_are_gone_is_former_with_replace(hive_mind: Hi
     (folder / "ferry.md").rename(folder / "boats.md")
     (folder / "mill.md").unlink()
 
-    kept = hive_mind("learn", folder)
-    assert "2 files that were learned are gone" in kept.err
+    assert "2 files that were learned are gone" in hive_mind("learn", folder).err
     assert known(hive_mind) == [FERRY, MILL]
 
     replaced = hive_mind("learn", folder, "--replace", "--output", "json").json
@@ -66,9 +65,7 @@ def test_an_empty_folder_says_nothing_any_more_with_replace_alone(hive_mind: Hiv
     assert known(hive_mind) == []
 
 
-def test_a_source_is_forgotten_by_its_name_or_its_path(
-    hive_mind: HiveMind, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_is_forgotten_by_its_name_or_its_path(hive_mind: HiveMind, folder: Path, monkeypatch: pytest.MonkeyPatch):
     hive_mind("learn", folder)
     hive_mind("learn", "-", "--source", "Ana", stdin=MILL)
     monkeypatch.chdir(folder)

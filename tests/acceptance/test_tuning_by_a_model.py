@@ -85,8 +85,7 @@ def test_the_gate_says_the_same_and_lets_it_through(tuned):
     deployed = hive_mind("retrieval", "deploy", "served", "--reason", "fewer distractors", "-o", "json")
 
     assert deployed.code == 0, deployed.err
-    workspace = Workspace.open(folder_of(hive_mind))
-    assert workspace.active().filters == FOR_DEVELOPERS["filters"]
+    assert Workspace.open(folder_of(hive_mind)).active().filters == FOR_DEVELOPERS["filters"]
     recorded = hive_mind("retrieval", "history", "-o", "json").json[0]
     assert (recorded["what"], recorded["config"]) == ("deploy", "served")
     after = hive_mind("retrieval", "compare", NAIVE, "served", "--questions", "test", "-o", "json").json

@@ -175,9 +175,7 @@ async def judged(home: Path, controller: HiveController, load: Load, first: str,
 
 # In nine rounds each of the three is given another key three times, and killed six times.
 @pytest.mark.parametrize(("rounds", "pause_s"), [(1, 0.15), (9, 0.5)], ids=["once", "for-long"])
-def test_keys_are_changed_and_revoked_under_load_and_kills_and_no_fact_is_lost(
-    tmp_path: Path, rounds: int, pause_s: float
-) -> None:
+def test_keys_are_changed_and_revoked_under_load_and_kills_and_no_fact_is_lost(tmp_path: Path, rounds: int, pause_s: float):
     with RedisServer() as redis:
         manifest = tmp_path / "fleet.yaml"
         manifest.write_text(FLEET.format(url=redis.url))

@@ -17,8 +17,7 @@ async def test_who_was_away_gets_what_was_sent_meanwhile(world: World) -> None:
     await world.publish("while away", "and more")
     await world.publish("for all", to=EVERYONE)
 
-    other = await world.open()
-    again = await world.listener(bus=other)
+    again = await world.listener(bus=await world.open())
     assert sorted(await again.take_and_ack(3)) == ["and more", "for all", "while away"]
     assert await again.has_nothing()
 
@@ -57,8 +56,7 @@ async def test_what_was_acknowledged_just_before_the_end_does_not_come_again(wor
     await world.publish("four")
     assert await again.take_and_ack() == ["four"]
     await world.bus.close()
-    last = await world.listener(bus=await world.open())
-    assert await last.has_nothing()
+    assert await (await world.listener(bus=await world.open())).has_nothing()
 
 
 async def test_who_begins_with_the_earliest_gets_what_is_kept(world: World) -> None:

@@ -45,9 +45,7 @@ def reached(thing: Any, *but: Any) -> Iterator[bytes]:
             waiting += gc.get_referents(one)
 
 
-async def test_of_what_is_to_be_forgotten_nothing_stays_where_a_broker_deletes_and_else_it_is_said_until_when(
-    world: World,
-) -> None:
+async def test_of_what_is_to_be_forgotten_nothing_stays_where_a_broker_deletes_and_else_it_is_said_until_when(world: World):
     back_end = world.harness.address().backend
     only_where(world.bus.capabilities.is_durable, "keep what nobody has read")
     cleo = await world.listener("cleo")
@@ -84,8 +82,7 @@ async def test_of_what_is_to_be_forgotten_nothing_stays_where_a_broker_deletes_a
 
 async def test_what_comes_meanwhile_goes_as_well(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     only_where(isinstance(world.harness, ServiceBus), "be looked through more than once")
-    cleo = await world.listener("cleo")
-    await cleo.inbox.close()
+    await (await world.listener("cleo")).inbox.close()
     await world.publish(ADA, FERRY, to=("cleo",))
     later = [ADA]
 

@@ -37,8 +37,7 @@ async def test_names_can_not_reach_into_other_hives(buses: Buses) -> None:
     await bus.publish([envelope("1", "x", hive="a"), envelope("2", "inbox:x", hive="a"), envelope("3", "x", hive="a:inbox")])
     await bus.publish([envelope("4", "*?[x]\n%3A", hive="a")])
 
-    said = [await one.take_and_ack() for one in (outer, inner, other, star)]
-    assert said == [["1"], ["2"], ["3"], ["4"]]
+    assert [await one.take_and_ack() for one in (outer, inner, other, star)] == [["1"], ["2"], ["3"], ["4"]]
     assert [await one.has_nothing() for one in (outer, inner, other, star)] == [True] * 4
 
 

@@ -72,8 +72,7 @@ def test_a_password_may_come_with_the_settings() -> None:
         bare = f"redis://127.0.0.1:{server.port}"
 
         async def scenario(buses: Buses) -> None:
-            bus = await buses.bus(credential="honey")
-            assert bus.health.is_connected
+            assert (await buses.bus(credential="honey")).health.is_connected
             with pytest.raises(BackendRejected):
                 await buses.bus()
 

@@ -69,15 +69,13 @@ async def test_what_was_read_and_not_acknowledged_is_not_trimmed(buses: Buses) -
     first = await buses.bus()
     bob = await subscribed(first)
     await first.publish([envelope("x" * 5000 + str(n)) for n in range(20)])
-    taken = await bob.take(20)
-    for delivery in taken[1:]:
+    for delivery in (await bob.take(20))[1:]:
         await delivery.ack()
     await first.close(drain_s=0)
 
     second = await buses.bus()
     await trimmed(second)
-    again = await subscribed(second)
-    (delivery,) = await again.take()
+    (delivery,) = await (await subscribed(second)).take()
     assert (text(delivery)[-1], delivery.attempt) == ("0", 2)
 
 
@@ -209,8 +207,7 @@ async def test_what_is_brief_and_dropped_while_somebody_had_it_in_hand_is_not_wa
     bus = await buses.bus()
     await trimmed(bus)
     assert length(server, keys.brief("hive")) == 0
-    again = await subscribed(bus)
-    assert await again.has_nothing()
+    assert await (await subscribed(bus)).has_nothing()
     await until(lambda: nothing_read(server, keys.brief("hive")))
 
 
@@ -335,9 +332,7 @@ async def test_an_exclusive_name_and_a_shared_one_do_not_mix_on_one_bus(buses: B
         await subscribed(bus)
 
 
-async def test_what_was_delivered_as_often_as_it_may_be_is_listed_while_nobody_subscribes_and_can_be_dropped(
-    buses: Buses,
-) -> None:
+async def test_what_was_delivered_as_often_as_it_may_be_is_listed_while_nobody_subscribes_and_can_be_dropped(buses: Buses):
     looker = await buses.bus()
     for life in range(ATTEMPTS_MAX):
         assert await looker.dead_letters("hive") == []

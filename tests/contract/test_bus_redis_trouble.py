@@ -124,8 +124,7 @@ async def test_a_server_that_is_full_can_be_read_empty_by_who_comes_back(server:
     await first.close(drain_s=0)
     server.do("CONFIG", "SET", "maxmemory", "1")
     try:
-        again = await subscribed(await buses.bus())
-        assert await again.take_and_ack(2) == ["one", "two"]
+        assert await (await subscribed(await buses.bus())).take_and_ack(2) == ["one", "two"]
     finally:
         server.do("CONFIG", "SET", "maxmemory", "0")
 

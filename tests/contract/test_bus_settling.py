@@ -143,8 +143,7 @@ async def test_what_can_not_be_handled_is_put_aside_at_once_and_its_broker_has_i
     assert world.bus.health.dead_letters == 1
     assert bob.letters.drop([int(letter.id)]) == 1
     await bob.inbox.close()
-    again = await world.listener()
-    assert await again.has_nothing()
+    assert await (await world.listener()).has_nothing()
     assert not isinstance(world.bus, BusAdmin) or not await world.bus.dead_letters(world.hive)
 
 
@@ -168,8 +167,7 @@ async def test_what_is_written_nowhere_is_not_acknowledged(world: World, tmp_pat
     await until(lambda: unwritable.trouble)
     await bob.inbox.close()
 
-    again = await world.listener()
-    assert await again.take_and_ack() == ["refused"]
+    assert await (await world.listener()).take_and_ack() == ["refused"]
 
 
 async def test_bytes_that_are_no_envelope_are_put_aside_and_the_rest_goes_on(broker: BaseHarness, world: World) -> None:

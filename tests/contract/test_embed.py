@@ -53,8 +53,7 @@ async def test_passages_become_one_float32_unit_row_each(embedder: Embedder) -> 
 
 async def test_every_value_is_one_that_float16_can_hold(embedder: Embedder) -> None:
     rows = await embedder.embed_passages(["The sky is blue.", "Ann owns a boat."])
-    query = await embedder.embed_query("Who owns a boat?")
-    for values in (rows, query):
+    for values in (rows, await embedder.embed_query("Who owns a boat?")):
         np.testing.assert_array_equal(values, values.astype(np.float16).astype(np.float32))
 
 

@@ -132,8 +132,7 @@ async def test_a_hive_that_lost_its_members_is_founded_again_from_the_journals_t
 
         there = await controller.remains()
         assert (there.facts, there.journals, there.missing, there.lost) == (12, ("team-0",), ("team-1", "team-2"), {})
-        outcome = await controller.refound(timeout_s=180)
-        assert outcome.problems == ()
+        assert (await controller.refound(timeout_s=180)).problems == ()
 
         for number in range(1, 4):
             assert await known(controller, f"a-{number}") == before

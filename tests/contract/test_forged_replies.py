@@ -166,8 +166,7 @@ def test_an_answer_forged_before_the_honest_one_is_not_taken_in_and_the_honest_o
             await bob.memory.store_fact("pumps", text)
         await until(lambda: not bob.is_busy)
         racing.asker = ada
-        found = await ada.memory.search_facts("pump 4", 50)
-        assert {hit.fact.content for hit in found} == set(TRUE)
+        assert {hit.fact.content for hit in await ada.memory.search_facts("pump 4", 50)} == set(TRUE)
         listed = await ada.runner.facts(concept="pumps")
         assert {fact.content for fact in listed.facts} == set(TRUE)
         assert not listed.missing

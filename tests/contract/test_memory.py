@@ -62,8 +62,7 @@ async def test_a_retracted_fact_is_found_by_id_only(memory: CognitiveMemory):
 
 
 async def test_a_retracted_fact_comes_back_only_from_a_source_that_never_vouched_for_it(memory: CognitiveMemory):
-    kept = await memory.store_fact("pump", "The pump is red.", source="ines")
-    await memory.retract_fact(kept.id)
+    await memory.retract_fact((await memory.store_fact("pump", "The pump is red.", source="ines")).id)
 
     assert (await memory.store_fact("pump", "The pump is red.", source="ines")).is_retracted
     assert await found(memory, "pump") == []
@@ -85,9 +84,8 @@ async def test_a_newer_statement_hides_the_older_one_except_from_who_asks_for_th
 
 async def test_taking_a_newer_statement_back_lets_the_older_one_hold_again(memory: CognitiveMemory):
     old = await memory.store_fact("pump", "The pump is red.")
-    new = await memory.supersede(old.id, said("The pump is blue."), "otto")
 
-    await memory.retract_fact(new.id)
+    await memory.retract_fact((await memory.supersede(old.id, said("The pump is blue."), "otto")).id)
     await memory.sleep()
 
     assert await found(memory, "pump") == ["The pump is red."]
@@ -105,8 +103,7 @@ async def test_what_was_true_before_can_be_true_again(memory: CognitiveMemory):
 @pytest.mark.parametrize("past", ["self", "absent", "retracted replacement"])
 async def test_a_fact_is_not_replaced_by_what_can_not_replace_it(past: str, memory: CognitiveMemory):
     red = await memory.store_fact("pump", "The pump is red.")
-    blue = await memory.store_fact("pump", "The pump is blue.")
-    await memory.retract_fact(blue.id)
+    await memory.retract_fact((await memory.store_fact("pump", "The pump is blue.")).id)
     replacement = said("The pump is red." if past == "self" else "The pump is blue." if past != "absent" else "Green pump.")
 
     with pytest.raises(InvalidInput):
@@ -151,8 +148,7 @@ async def test_aggregations_are_over_all_that_holds_now(memory: CognitiveMemory)
     for month in range(1, 13):
         await memory.store_fact("Pump D4", f"Pump D4 moved {month} litres.", said_at=f"2025-{month:02}")
     await memory.store_fact("Pump D40", "Pump D40 is new.", said_at="2026-01-01")
-    gone = await memory.store_fact("Pump D4", "Pump D4 is gone.", said_at="2027")
-    await memory.retract_fact(gone.id)
+    await memory.retract_fact((await memory.store_fact("Pump D4", "Pump D4 is gone.", said_at="2027")).id)
 
     async def told(kind: Kind, about: str, limit: int = 2) -> tuple[int, list[str]]:
         found = await memory.aggregate(Aggregation(kind, about, limit))
@@ -187,8 +183,7 @@ async def test_statistics_count_what_is_there(memory: CognitiveMemory):
 async def test_a_least_confidence_filters_and_never_hides_what_passes(memory: CognitiveMemory):
     await memory.store_facts([said(f"pump red {n}", confidence=0.2) for n in range(150)], "ines")
     sure = await memory.store_fact("pump", "somewhere in a long sentence there is also a red pump to be seen", 0.9)
-    hits = await memory.search_facts(Query("red pump", 10, min_confidence=0.5))
-    assert [hit.fact for hit in hits] == [sure]
+    assert [hit.fact for hit in await memory.search_facts(Query("red pump", 10, min_confidence=0.5))] == [sure]
     assert len(await memory.search_facts(Query("red pump", 400))) == 151
 
 
@@ -213,8 +208,7 @@ async def test_a_memory_that_slept_or_was_opened_again_holds_and_finds_the_same(
 
 async def test_what_one_kind_of_store_gives_out_another_takes_in_and_gives_out_alike(home: Home):
     async with home.memory() as memory, Home().memory() as copy:
-        episodes = [await memory.store_episode(Content(f"Text {n}.", "ines")) for n in range(4)]
-        for episode in episodes[::-1]:
+        for episode in [await memory.store_episode(Content(f"Text {n}.", "ines")) for n in range(4)][::-1]:
             facts = await memory.store_facts([said(f"Pump {n}.", entities=("Ada",)) for n in range(5)], "ines", episode)
         for fact in facts[:-1]:
             await memory.contradict(facts[-1].id, fact.id)

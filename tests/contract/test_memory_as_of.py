@@ -42,8 +42,7 @@ async def test_what_was_superseded_or_taken_back_later_is_found_as_of_before(met
 
 async def test_what_holds_again_did_not_hold_in_between(memory: CognitiveMemory):
     first = await memory.store_fact("pump", RED)
-    second = await memory.supersede(first.id, said(BLUE), "otto")
-    await memory.supersede(second.id, said(RED), "ines")
+    await memory.supersede((await memory.supersede(first.id, said(BLUE), "otto")).id, said(RED), "ines")
     began, ceased, again = (await memory.get_fact(first.id)).times_held
 
     assert [RED in await held(memory, at) for at in (began, ceased - 1, ceased, again - 1, again)] == [1, 1, 0, 0, 1]

@@ -112,8 +112,7 @@ async def test_any_other_text_is_kept_as_it_is_wherever_it_stands(home: Home):
 
 async def test_a_speaker_belongs_to_the_statement_once(memory: CognitiveMemory):
     some = [said("I moved.", speaker=" Ines  M"), said("Ines M: I moved.", speaker="Ines M")]
-    facts = await memory.store_facts(some, "chat")
-    assert {fact.content for fact in facts} == {"Ines M: I moved."}
+    assert {fact.content for fact in await memory.store_facts(some, "chat")} == {"Ines M: I moved."}
 
 
 async def test_any_query_is_answered(memory: CognitiveMemory):

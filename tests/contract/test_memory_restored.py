@@ -107,8 +107,7 @@ async def test_what_was_retracted_in_the_copy_and_said_again_since_can_be_taken_
     record, copy = tmp_path / "agents" / "ada", tmp_path / "copy"
     async with hive(tmp_path, topology) as fleet:
         ada = memory(fleet, "ada")
-        said = await ada.store_fact("gateway", SINCE, source="runbook")
-        await ada.retract_fact(said.id)
+        await ada.retract_fact((await ada.store_fact("gateway", SINCE, source="runbook")).id)
         await ada.local_store_fact("gate", BEFORE)
         await fleet.settled()
     shutil.copytree(record, copy)

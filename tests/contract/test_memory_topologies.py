@@ -244,8 +244,7 @@ async def test_agents_are_answered_while_their_node_is_away_and_tell_it_later(to
         node = members.plan.node_of(AGENTS[0])
         await members.stop(node)
 
-        kept = await ada.store_fact("pump", "The pump is red.")
-        assert kept.sharing is Sharing.PROPOSED
+        assert (await ada.store_fact("pump", "The pump is red.")).sharing is Sharing.PROPOSED
         assert await found(ada, "pump") == ["The pump is red."]
         assert ada.completeness == 0.0
         await members.start(node)
@@ -273,8 +272,7 @@ def test_a_hive_that_stopped_and_started_has_all_it_acknowledged_and_is_offered_
         await ada.retract_fact(kept[0].id)
         await members.settled()
         await members.stop(*members.hosted)
-        offered = await ada.store_fact("door", "The door is blue.")
-        assert offered.sharing is Sharing.PROPOSED
+        assert (await ada.store_fact("door", "The door is blue.")).sharing is Sharing.PROPOSED
         await ada.close()
         await members.close()
 

@@ -99,5 +99,4 @@ async def test_a_platform_that_is_closed_leaves_nothing_of_itself_behind(ground:
     await ground.platform.close()
 
     # Another one sees what runs on without the first.
-    after = await (await ground.open()).observe()
-    assert ("ada" in after) == (found.pid != os.getpid())
+    assert ("ada" in await (await ground.open()).observe()) == (found.pid != os.getpid())

@@ -47,8 +47,7 @@ async def test_who_was_killed_is_seen_as_dead_with_the_reason_and_can_be_started
     assert "began" in dead.error
     with pytest.raises(BackendUnavailable, match="not running: hive-mind rollout restart"):
         await ground.platform.call("ada", "ada", "stats")
-    again = await ground.start("ada")
-    assert again.pid != first.pid
+    assert (await ground.start("ada")).pid != first.pid
 
 
 async def test_who_crashed_is_seen_with_its_last_words(ground: Ground) -> None:

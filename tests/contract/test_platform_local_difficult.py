@@ -57,8 +57,7 @@ async def test_one_that_began_after_the_last_report_is_not_asked_where_that_one_
 
 
 async def test_one_that_was_killed_from_outside_is_listed_until_it_is_stopped(ground: Ground) -> None:
-    found = await ground.start("ada")
-    kill(found.pid)
+    kill((await ground.start("ada")).pid)
     assert list(await ground.platform.observe()) == ["ada"]
     await ground.platform.stop("ada", STOP_S)
     assert await ground.platform.observe() == {}
@@ -89,8 +88,7 @@ async def test_one_that_hangs_is_seen_as_such_soon_and_keeps_nobody_else_waiting
 
 
 async def test_one_that_is_paused_can_still_finish(ground: Ground) -> None:
-    found = await ground.start("ada")
-    psutil.Process(found.pid).send_signal(SIGSTOP)
+    psutil.Process((await ground.start("ada")).pid).send_signal(SIGSTOP)
 
     # A signal is on its way for a moment.
     await ground.until("ada", lambda one: "no answer" in one.error)

@@ -21,8 +21,7 @@ async def test_nobody_else_can_read_what_it_is_told_and_how_to_reach_it(ground: 
 
     modes = {path: path.stat().st_mode & 0o777 for path in (ground.folder, *ground.folder.rglob("*"))}
 
-    folders = {path for path in modes if path.is_dir()}
-    assert {modes[path] for path in folders} == {0o700}
+    assert {modes[path] for path in {path for path in modes if path.is_dir()}} == {0o700}
     assert {modes[path] & 0o077 for path in modes if path.suffix in (".json", ".lock", ".begun", ".out")} == {0}
 
 

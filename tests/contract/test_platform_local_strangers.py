@@ -55,8 +55,7 @@ def claim(ground: Ground, process: str, pid: int, started: float) -> None:
 async def test_a_number_that_belongs_to_somebody_else_by_now_is_never_signalled(
     ground: Ground, stranger: "subprocess.Popen[bytes]", file: str
 ) -> None:
-    first = await ground.start("ada")
-    kill(first.pid)
+    kill((await ground.start("ada")).pid)
     await ground.until("ada", lambda one: not one.is_alive)
     recycled = psutil.Process(stranger.pid).create_time() - 100.0
     if file == "ada.json":

@@ -184,9 +184,7 @@ async def test_where_somebody_took_its_port_it_moves_and_has_another_password(pl
     assert await place.do("GET", "pump") == b"red"
 
 
-async def test_where_somebody_takes_its_port_at_the_last_moment_it_moves_too(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_where_somebody_takes_its_port_at_the_last_moment_it_moves_too(place: Place, monkeypatch: pytest.MonkeyPatch):
     looks = [True]
     look = private_redis._is_free
     monkeypatch.setattr(private_redis, "_is_free", lambda port: looks.pop() if looks else look(port))
@@ -215,8 +213,7 @@ async def test_one_whose_starter_died_before_it_could_note_it_is_found_again(pla
 
 
 async def test_many_at_once_start_one(place: Place) -> None:
-    found = await asyncio.gather(*(place.ensure() for _ in range(5)))
-    assert len(set(found)) == 1
+    assert len(set(await asyncio.gather(*(place.ensure() for _ in range(5))))) == 1
     folder = str(place.folder / "redis")
     assert [one.pid for one in psutil.process_iter() if _cwd(one) == folder] == [state(place.folder).pid]
 

@@ -83,8 +83,7 @@ async def test_facts_come_in_the_order_they_were_added(store: FactStore) -> None
     some = facts(300)
 
     for start in (0, 1, 2, 3, 50, 299):
-        end = {0: 1, 1: 2, 2: 3, 3: 50, 50: 299, 299: 300}[start]
-        await store.write([AddFact(f) for f in some[start:end]])
+        await store.write([AddFact(f) for f in some[start : {0: 1, 1: 2, 2: 3, 3: 50, 50: 299, 299: 300}[start]]])
     await store.write([ReviseFact(replace(some[0], confidence=0.1))])
 
     assert [f.content for f in await all_facts(store)] == [f.content for f in some]

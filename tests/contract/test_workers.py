@@ -68,9 +68,7 @@ async def test_processes_share_what_their_agents_learn(tmp_path: Path, redis: Re
         await finds(one, "one-b", "gate", "The gate is blue.")
 
 
-async def test_a_worker_joins_a_hive_that_runs_and_leaves_it_again_and_nothing_is_lost(
-    tmp_path: Path, redis: RedisServer
-) -> None:
+async def test_a_worker_joins_a_hive_that_runs_and_leaves_it_again_and_nothing_is_lost(tmp_path: Path, redis: RedisServer):
     async with town(tmp_path, redis.url, "sharded", "one", "two") as (one, _):
         await one.call("one-a", "store", content="The museum opens at ten.")
         async with town(tmp_path, redis.url, "sharded", "three") as (three,):

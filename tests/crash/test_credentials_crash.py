@@ -99,9 +99,8 @@ CUT = {
 def test_killed_before_any_line_it_has_happened_or_it_has_not(change: str, tmp_path: Path) -> None:
     store_in(tmp_path).set("first", OLD["first"])
     command = [sys.executable, "-m", "tests.crash.credentials_writer", str(tmp_path), "cut", change]
-    ended = run(command, CHILD_MAX_S, text=True, check=True)
 
-    seen = [json.loads(line) for line in ended.stdout.splitlines()]
+    seen = [json.loads(line) for line in run(command, CHILD_MAX_S, text=True, check=True).stdout.splitlines()]
     assert [kept for _, kept in seen if kept not in (OLD, CUT[change])] == []
     # All but the last were killed, some of them before it was written and some after.
     assert [status for status, _ in seen] == [9] * (len(seen) - 1) + [0]

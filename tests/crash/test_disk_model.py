@@ -45,13 +45,11 @@ OLD, NEW = b"o" * SECTOR, b"n" * SECTOR
 
 
 def test_what_was_synced_is_always_there() -> None:
-    disk = disk_after(create("a"), write(OLD * 3), sync(), sync(ROOT))
-    assert left(disk) == [{"a": OLD * 3}] * len(_SEEDS)
+    assert left(disk_after(create("a"), write(OLD * 3), sync(), sync(ROOT))) == [{"a": OLD * 3}] * len(_SEEDS)
 
 
 def test_a_file_s_sync_keeps_no_name() -> None:
-    images = left(disk_after(create("a"), write(OLD), sync()))
-    assert contents(images, "a") == {None, OLD}
+    assert contents(left(disk_after(create("a"), write(OLD), sync())), "a") == {None, OLD}
 
 
 def test_of_a_write_any_sectors_may_be_there() -> None:

@@ -190,9 +190,7 @@ AGAIN: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("kind", usually(AGAIN, "erase"))
-def test_what_was_killed_before_any_step_is_done_by_doing_it_again(
-    kind: str, home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_killed_before_any_step_is_done_by_doing_it_again(kind: str, home: Home, monkeypatch: pytest.MonkeyPatch):
     """Whatever else writes files: nothing that was there before is gone, and the second call ends as the first would have."""
     home.learn(f"Pump D4 cools the transformers. {LAST}")
     home.path("all.jsonl").write_text(home.hive_mind("facts", "export").out)

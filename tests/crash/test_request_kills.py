@@ -42,9 +42,8 @@ def test_a_correction_put_again_after_a_kill_is_answered_and_does_not_undo_a_lat
     agent.asked(**correct, is_killed=True)
     (newer,) = agent.asked(do="facts")["facts"]
     agent.asked(do="correct", fact_id=newer["fact_id"], content=NEWEST, source="ben")
-    again = agent.asked(**correct)
 
-    assert again["fact_id"] == newer["fact_id"]
+    assert agent.asked(**correct)["fact_id"] == newer["fact_id"]
     assert agent.known() == [NEWEST]
 
 
@@ -56,9 +55,8 @@ def test_a_retraction_put_again_after_a_kill_is_answered_and_does_not_take_back_
     agent.asked(**retract, is_killed=True)
     assert agent.known() == []
     agent.asked(do="store", content=OLD, source="ben")
-    again = agent.asked(**retract)
 
-    assert again["fact_id"] == fact_id
+    assert agent.asked(**retract)["fact_id"] == fact_id
     assert agent.known() == [OLD]
     assert agent.asked(do="retract", fact_id=fact_id, key="k2")["sharing"] == "retracted"
 

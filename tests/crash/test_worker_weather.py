@@ -151,7 +151,6 @@ async def test_a_node_that_can_not_write_what_it_refuses_acknowledges_nothing_of
             assert (await worker.call("ada", "search", query="blue gate"))["hits"] == [], "it still answers"
             filler.unlink()
             await until(lambda: worker.status().is_ready)
-            letters = (await worker.call("ada", "dead_letters", limit=100))["letters"]
-            assert len(letters) == 20
+            assert len((await worker.call("ada", "dead_letters", limit=100))["letters"]) == 20
             (queue,) = [queue for queue in await admin_of(bus).queues("town") if queue.name == "town"]
             assert queue.unacknowledged == 0

@@ -96,8 +96,7 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for():
 
 @given(st.integers(1, 10_000), st.integers())
 def test_delays_grow_to_a_bound_and_are_never_zero(attempt: int, seed: int):
-    settings = RetrySettings(delay_first_s=0.5, delay_max_s=20.0)
-    delay = delay_s(attempt, settings, rng=seeded(seed))
+    delay = delay_s(attempt, RetrySettings(delay_first_s=0.5, delay_max_s=20.0), rng=seeded(seed))
     assert 0.25 <= delay <= 20.0
     assert delay <= 0.5 * 2.0 ** min(attempt - 1, 60)
 

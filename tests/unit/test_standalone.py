@@ -133,5 +133,4 @@ async def test_whatever_opens_something_is_entered_alike_and_may_be_awaited_too(
             assert opened is not None
     async with hive_mind.open_agent(settings, "known") as agent:
         assert [hit.fact.id for hit in await agent.memory.search_facts("ferry")] == [stored.id]
-    parts = await hive_mind.open_goal_seeking(settings, "known")
-    await parts.close()
+    await (await hive_mind.open_goal_seeking(settings, "known")).close()

@@ -192,8 +192,7 @@ async def test_deciding_changes_nothing() -> None:
             (Question("When does gate 2 close?"), "answer"),
             (Task(PERSON, {"about": "sluice gate", "count": 3}), "run"),
         ):
-            decided = await agent.decide(await agent.orient(await agent.observe(given)))
-            assert decided.action == action
+            assert (await agent.decide(await agent.orient(await agent.observe(given)))).action == action
         assert await agent.memory.get_statistics() == before
         assert await agent.parts.ledger.heads("") == []
 

@@ -120,8 +120,7 @@ async def test_learning_that_was_interrupted_is_completed_the_next_time(stopped_
         await agent.learn_from_content(content, stop)
     assert len(await memory.get_all_facts()) == 3 * stopped_after
 
-    learned = await agent.learn_from_content(content)
-    assert learned.added == 10 - 3 * stopped_after
+    assert (await agent.learn_from_content(content)).added == 10 - 3 * stopped_after
     async with Home().memory() as undisturbed:
         await LearningAgent("b", undisturbed, ScriptedReader(*many), settings).learn_from_content(content)
         contents = [fact.content for fact in await undisturbed.get_all_facts()]
@@ -198,8 +197,7 @@ async def test_after_an_edit_all_that_the_file_says_is_current_and_all_else_is_f
     back_end: str, tmp_path: Path
 ):
     before, after = manual(), manual()
-    chance = random.Random(14)
-    chance.shuffle(after)
+    random.Random(14).shuffle(after)
     changed, removed, added = {}, [], []
     for number, (name, lines) in enumerate(after):
         old = lines[0]

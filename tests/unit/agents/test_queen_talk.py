@@ -82,8 +82,7 @@ async def opened_court() -> Court:
     ],
 )
 async def test_she_answers_without_a_model(question: str, told: list[str], untold: list[str]) -> None:
-    court = await opened_court()
-    reply = await court.talk().reply(question, "olga")
+    reply = await (await opened_court()).talk().reply(question, "olga")
     assert [part for part in told if part not in reply.text] == [], reply.text
     assert [part for part in untold if part in reply.text] == [], reply.text
     assert reply.order is None
@@ -109,8 +108,7 @@ async def test_an_order_is_asked_about_and_done_once_somebody_says_yes() -> None
 async def test_what_is_not_confirmed_is_not_done(word: str) -> None:
     court = await opened_court()
     talk = court.talk()
-    asked = await talk.reply("cancel stalled", "olga")
-    reply = await talk.reply(word, "olga", asked.order)
+    reply = await talk.reply(word, "olga", (await talk.reply("cancel stalled", "olga")).order)
     assert reply.order is None
     assert (await talk.reply("yes", "olga", reply.order)).text.startswith("There is nothing to confirm.")
     assert (await court.state("stalled")).outcome is None
@@ -120,17 +118,14 @@ async def test_a_person_who_holds_a_run_up_holds_it_until_it_is_resumed() -> Non
     court = await opened_court()
     talk = court.talk()
     for word, is_held in (("hold asking", True), ("resume asking", False)):
-        asked = await talk.reply(word, "olga")
-        await talk.reply("Yes.", "olga", asked.order)
+        await talk.reply("Yes.", "olga", (await talk.reply(word, "olga")).order)
         state = await court.state("asking")
         assert (bool(state.paused), state.is_paused_until_answered) == (is_held, False)
 
 
 async def test_a_run_that_has_ended_can_only_be_restarted() -> None:
-    court = await opened_court()
-    talk = court.talk()
-    asked = await talk.reply("cancel keeper/asking", "olga")
-    await talk.reply("yes", "olga", asked.order)
+    talk = (await opened_court()).talk()
+    await talk.reply("yes", "olga", (await talk.reply("cancel keeper/asking", "olga")).order)
     for order in ("pause", "resume", "cancel"):
         with pytest.raises(InvalidInput, match="it has ended, and can only be restarted"):
             await talk.reply(f"{order} keeper/asking", "olga")
@@ -147,8 +142,7 @@ async def test_work_is_given_to_an_agent_once() -> None:
         "keeper",
         {"about": "D4", "depth": "3"},
     )
-    told = {(await talk.reply("yes", "olga", asked.order)).text for _ in range(2)}
-    assert len(told) == 1
+    assert len({(await talk.reply("yes", "olga", asked.order)).text for _ in range(2)}) == 1
     assert len(await court.keeper.heads("task/")) == 1
     with pytest.raises(InvalidInput, match="say what is to be done"):
         await talk.reply("assign", "olga")
@@ -184,8 +178,7 @@ async def test_a_model_words_the_answer_from_the_same_report_and_its_orders_are_
 
 
 async def test_without_its_model_she_answers_all_the_same() -> None:
-    court = await opened_court()
-    talk = court.talk(modelled(lambda _: BackendUnavailable("m", "is down")))
+    talk = (await opened_court()).talk(modelled(lambda _: BackendUnavailable("m", "is down")))
     reply = await talk.reply("Which runs are in trouble?", "olga")
     assert "keeper/stalled" in reply.text
     assert "without the language model: m: is down" in reply.text

@@ -124,8 +124,7 @@ async def test_a_run_that_is_paused_stops_where_it_is_and_goes_on_when_it_may() 
     ada = await ground()
     await ada.keeper.start(SLOW, {}, "r")
     await ada.until("r", "replied")
-    own = await memory.open()
-    box = tools_of(FleetDirectory("queen", LedgerDesk(own), opener({"ada": ada.ledger}), {}))
+    box = tools_of(FleetDirectory("queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {}))
     assert (await call(box, "pause", agent="ada", run="r", why="it stalls"))["status"] == "paused"
     assert (await call(box, "pause", agent="ada", run="r"))["status"] == "paused"
     ada.gate.set()

@@ -25,8 +25,7 @@ def test_a_walk_finds_nearly_all_of_the_ten_nearest():
         graph.add(position, row)
         exact.add(position, row)
 
-    shares = [len(set(graph.top(q, 10)[0]) & set(exact.top(q, 10)[0])) / 10 for q in rows[::60]]
-    assert np.mean(shares) >= 0.95
+    assert np.mean([len(set(graph.top(q, 10)[0]) & set(exact.top(q, 10)[0])) / 10 for q in rows[::60]]) >= 0.95
 
 
 def test_a_walk_never_returns_what_was_removed_and_still_returns_enough():

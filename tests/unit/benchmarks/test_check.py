@@ -176,6 +176,5 @@ def test_sides_are_measured_in_turn_and_the_first_round_of_each_does_not_count()
 
 
 def test_several_runs_together_keep_every_ratio_and_the_median_of_the_values() -> None:
-    runs = [[figure(1.0, 2.0, value=1.0)], [figure(3.0, value=5.0)], [figure(4.0, value=2.0)]]
-    (one,) = together(runs)
+    (one,) = together([[figure(1.0, 2.0, value=1.0)], [figure(3.0, value=5.0)], [figure(4.0, value=2.0)]])
     assert (one.value, one.ratios) == (2.0, (1.0, 2.0, 3.0, 4.0))

@@ -71,8 +71,7 @@ def test_each_kind_has_its_bounds_and_strangers_push_out_nothing_that_was_handle
         file.write([unreadable(bytes([number]) * 500, 1, "malformed")])
         file.write([refusal(envelope("x", sender=f"stranger {number}"), 1, "unsigned", is_proven=False)])
 
-    letters = file.letters()
-    kinds = [letter.envelope.sender if letter.envelope else letter.data[0] for letter in letters]
+    kinds = [letter.envelope.sender if letter.envelope else letter.data[0] for letter in file.letters()]
     assert kinds[0] == "ann"
     assert [kind for kind in kinds if isinstance(kind, int)] == [36, 37, 38, 39]
     assert [kind for kind in kinds if isinstance(kind, str)] == ["ann", *(f"stranger {number}" for number in range(30, 40))]

@@ -113,8 +113,7 @@ def test_a_wrong_token_and_a_port_where_nobody_listens_are_left_to_others(tmp_pa
 
 def test_one_that_ends_before_it_answers_is_out_of_reach(tmp_path: Path) -> None:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         contact(tmp_path, server.server_port)
         found = resident(tmp_path, "ada")
         server.shutdown()

@@ -60,8 +60,7 @@ def test_help_says_once_what_may_be_left_out(texts: dict[str, str]) -> None:
 
 
 def test_what_is_done_with_a_fleet_stands_under_a_title_of_its_own(texts: dict[str, str]) -> None:
-    told = texts["hive-mind"].partition("─ Fleets ─")[2]
-    titled = set(re.findall(r"^│ ([a-z]+) ", told, re.MULTILINE))
+    titled = set(re.findall(r"^│ ([a-z]+) ", texts["hive-mind"].partition("─ Fleets ─")[2], re.MULTILINE))
     looks, changes = "get describe status top wait logs".split(), "apply plan scale rollout drain delete".split()
     assert titled == {*looks, *changes, "members", "fleet", "controller"}
 

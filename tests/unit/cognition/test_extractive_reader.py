@@ -87,9 +87,7 @@ def test_a_date_counts_for_its_own_section_and_what_is_below():
 
 
 def test_relative_dates_are_resolved_against_their_section():
-    lost = next(one for one in candidates(LOG) if one.content.startswith("The crane"))
-
-    assert lost.labels == ("2024-01-20",)
+    assert next(one for one in candidates(LOG) if one.content.startswith("The crane")).labels == ("2024-01-20",)
 
 
 def test_a_given_time_counts_where_a_section_has_none():
@@ -203,9 +201,8 @@ def test_junk_holds_no_facts(junk: str):
 
 def test_the_concept_map_links_what_is_named_together():
     reader, content = ExtractiveReader(), Content(REPORT, "test", title="Week 10")
-    found = asyncio.run(reader.extract(content)).candidates
 
-    lines = asyncio.run(reader.summarise(content, found)).splitlines()
+    lines = asyncio.run(reader.summarise(content, asyncio.run(reader.extract(content)).candidates)).splitlines()
 
     assert lines[0] == "Week 10"
     assert lines[1] == "Incident INC-2024-001 (4 statements): Dr. Ana Silva, db01.prod"

@@ -57,9 +57,7 @@ def test_learning_asks_for_the_time_and_then_for_the_facts():
 
 
 def test_a_known_time_is_not_asked_for():
-    desk = Desk([FACTS])
-
-    assert desk.extract(said_at="8 May 2023").said_at == "2023-05-08"
+    assert Desk([FACTS]).extract(said_at="8 May 2023").said_at == "2023-05-08"
 
 
 def test_a_time_that_is_none_is_left_out():

@@ -51,15 +51,13 @@ async def test_a_process_that_does_not_answer_is_shown_as_silent(tmp_path, monke
         (run / "gone.json").write_text(
             (run / "town.json").read_text().replace("town", "gone").replace(str(browser.root.port), "9")
         )
-        page = (await browser.get(""))[1]
-        assert "Process gone: it does not answer" in page
+        assert "Process gone: it does not answer" in (await browser.get(""))[1]
 
 
 async def test_a_process_that_ended_stays_on_the_map(tmp_path, monkeypatch):
     monkeypatch.setattr("hive_mind.console.seen._FRESH_S", 0.0)
     async with looking(tmp_path) as browser:
-        run = Path(browser.worker.config.run)
-        config = run.parent / "config" / "gone.json"
+        config = Path(browser.worker.config.run).parent / "config" / "gone.json"
         config.parent.mkdir()
         gone = msgspec.structs.replace(browser.worker.config, process="gone", agents=(AgentConfig("eve", group="north"),))
         config.write_bytes(gone.packed())
@@ -161,8 +159,7 @@ async def test_a_fact_leads_to_others_about_what_it_names_and_to_what_contradict
         await call("ada", "store", content="Valve V7 stands in hall 4.", concept="Valve V7")
         await call("ada", "store", content="The ferry leaves at nine.", concept="ferry")
         page = (await browser.get(f"facts/{kept['fact_id']}?agent=ada"))[1]
-        around = page.split("Around it")[1]
-        assert "Trieste" in around
+        assert "Trieste" in page.split("Around it")[1]
         assert "ferry" not in page
         assert "contradicted by" in page.split("Around it")[0]
 
@@ -375,8 +372,7 @@ async def test_evaluations_are_listed_with_figures_and_a_report_that_can_do_noth
         page = (await browser.get("evaluations"))[1]
         assert "today" in page
         assert "its scorecard can&#39;t be read" in page
-        key = page.split('id="run-')[1:]
-        paths = [f"evaluations/{one.split(chr(34))[0]}" for one in key]
+        paths = [f"evaluations/{one.split(chr(34))[0]}" for one in page.split('id="run-')[1:]]
         (path,) = [path for path in paths if "<h1>today" in (await browser.get(path))[1]]
         page = (await browser.get(path))[1]
         assert all(part in page for part in ("recall", "failed", "done"))

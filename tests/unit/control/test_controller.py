@@ -74,9 +74,7 @@ async def test_an_agent_that_goes_hands_over_before_it_stops(tmp_path: Path) -> 
     world.learn("cy", "cy was here")
     world.calls.clear()
 
-    outcome = await apply(tmp_path, world, source(tmp_path, agents("ada", "bob")))
-
-    assert outcome.problems == ()
+    assert (await apply(tmp_path, world, source(tmp_path, agents("ada", "bob")))).problems == ()
     assert world.calls == ["leave cy", "left", "stop cy", "stopped"]
     assert world.facts("team") == {"cy was here"}
 
@@ -90,9 +88,7 @@ async def test_a_dead_process_that_goes_is_started_to_hand_over(tmp_path: Path) 
     world.learn("cy", "only cy knows")
     world.crash("cy")
 
-    outcome = await apply(tmp_path, world, source(tmp_path, agents("ada", "bob")))
-
-    assert outcome.problems == ()
+    assert (await apply(tmp_path, world, source(tmp_path, agents("ada", "bob")))).problems == ()
     assert world.facts("team") == {"only cy knows"}
     assert set(world.alive) == {"ada", "bob"}
 
@@ -101,8 +97,7 @@ async def test_a_dead_process_that_goes_is_started_to_hand_over(tmp_path: Path) 
 async def test_one_that_left_joins_when_it_comes_back(tmp_path: Path) -> None:
     world = World()
     for spec in (FLAT, agents("ada", "bob"), FLAT):
-        outcome = await apply(tmp_path, world, source(tmp_path, spec))
-        assert outcome.problems == ()
+        assert (await apply(tmp_path, world, source(tmp_path, spec))).problems == ()
     assert world.members["team"] == {"ada", "bob", "cy"}
 
 
@@ -112,9 +107,7 @@ async def test_other_settings_restart_processes_a_few_at_a_time(tmp_path: Path) 
     await apply(tmp_path, world, source(tmp_path, FLAT))
     world.calls.clear()
 
-    outcome = await apply(tmp_path, world, source(tmp_path, FLAT + "\nretrieval: {depth: 7}"))
-
-    assert outcome.problems == ()
+    assert (await apply(tmp_path, world, source(tmp_path, FLAT + "\nretrieval: {depth: 7}"))).problems == ()
     assert [call.split()[0] for call in world.calls if call.startswith(("stop ", "start "))] == ["stop", "start"] * 3
 
 
@@ -134,9 +127,7 @@ async def test_a_fleet_that_was_killed_comes_back_at_once_and_not_one_after_the_
 
     monkeypatch.setattr(FakePlatform, "observe", noted)
 
-    outcome = await apply(tmp_path, world, source(tmp_path, FLAT))
-
-    assert outcome.problems == ()
+    assert (await apply(tmp_path, world, source(tmp_path, FLAT))).problems == ()
     assert set(seen) == {0, 3}
 
 
@@ -206,8 +197,7 @@ async def test_to_single_and_back_keeps_what_the_hive_knew(tmp_path: Path) -> No
     world.learn("ada", "fact")
 
     for spec in ("topology: single\n" + FLAT, FLAT):
-        outcome = await apply(tmp_path, world, source(tmp_path, spec))
-        assert outcome.problems == ()
+        assert (await apply(tmp_path, world, source(tmp_path, spec))).problems == ()
 
     state = FleetFolder(tmp_path, "team").state()
     assert state.hive is not None
@@ -222,9 +212,8 @@ async def test_agents_that_share_a_process_from_now_on_never_run_twice(tmp_path:
 
     for size in (2, 4, 1):
         wanted = source(tmp_path, agents("ada", "bob", "cy", "di") + f"\nplatform: {{agentsPerProcess: {size}}}")
-        outcome = await apply(tmp_path, world, wanted)
 
-        assert outcome.problems == ()
+        assert (await apply(tmp_path, world, wanted)).problems == ()
         assert world.violations == []
         assert not await planned(tmp_path, world, wanted)
         state = FleetFolder(tmp_path, "team").state()
@@ -240,9 +229,7 @@ async def test_a_changed_source_is_learned_without_a_restart(tmp_path: Path) -> 
     world.calls.clear()
     (tmp_path / "a.md").write_text("two")
 
-    outcome = await apply(tmp_path, world, wanted)
-
-    assert outcome.problems == ()
+    assert (await apply(tmp_path, world, wanted)).problems == ()
     assert world.calls == ["call ada ada learn_files"]
 
 

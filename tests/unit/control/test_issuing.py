@@ -133,8 +133,7 @@ def test_who_was_put_out_is_told_to_read_on_where_the_root_is_not_here(tmp_path:
 
 
 def test_who_moves_facts_seals_them_for_their_authors_and_members_believe_it(tmp_path: Path) -> None:
-    seal = movers_seal(process(tmp_path, "ada"))
-    sealed = seal.seal("ada", b"a fact")
+    sealed = movers_seal(process(tmp_path, "ada")).seal("ada", b"a fact")
     issue_for(process(tmp_path, "ada"))
     keyring = KeyFolder(tmp_path, "town").signing("town-0", "require").keyring
     assert keyring.refusal("ada", b"hive-mind/seal/1/town\0a fact", sealed, 1, is_present=False) == ""

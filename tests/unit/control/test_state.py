@@ -36,8 +36,7 @@ def test_only_its_owner_reads_what_is_kept(tmp_path: Path) -> None:
     folder.keep(STATE)
     folder.keep_manifest("text", 1)
 
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.path.rglob("*") if path.is_file()}
-    assert modes == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.path.rglob("*") if path.is_file()} == {0o600}
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.path.rglob("*") if path.is_dir()} == {0o700}
 
 

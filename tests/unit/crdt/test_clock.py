@@ -19,8 +19,7 @@ def test_it_starts_again_where_it_was_kept():
 
 
 def test_a_full_counter_borrows_from_the_next_millisecond():
-    clock = HybridClock(HERE, Stamp(9, COUNTER_MAX, HERE))
-    assert clock.tick(9) == Stamp(10, 0, HERE)
+    assert HybridClock(HERE, Stamp(9, COUNTER_MAX, HERE)).tick(9) == Stamp(10, 0, HERE)
 
 
 def test_what_it_took_is_before_what_it_gives():

@@ -57,8 +57,7 @@ def test_nobody_is_believed_to_have_seen_more_than_was_written():
 
 def test_a_copy_goes_its_own_way():
     context = Context({A: 1}, [dot(B, 2)])
-    twin = context.copy()
-    twin.add_all([dot(A, 2), dot(B, 1)])
+    context.copy().add_all([dot(A, 2), dot(B, 1)])
     assert context == Context({A: 1}, [dot(B, 2)])
 
 

@@ -47,9 +47,7 @@ def test_no_file_holds_a_value(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_wrong_key_is_told_with_what_to_do_and_changes_nothing(
-    folder: Path, change: Callable[[CredentialStore], object]
-) -> None:
+def test_a_wrong_key_is_told_with_what_to_do_and_changes_nothing(folder: Path, change: Callable[[CredentialStore], object]):
     before = contents(folder)
 
     with pytest.raises(CredentialUnreadable, match=r"does not open .*restore the key.*nothing was changed") as failed:

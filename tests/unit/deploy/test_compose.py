@@ -88,8 +88,7 @@ def test_redis_says_that_its_memory_is_full_before_the_container_is_killed_for_i
 
 
 def test_nobody_loses_the_network_because_somebody_crashed():
-    others = set(SERVICES) - {"network"}
-    assert {SERVICES[name]["network_mode"] for name in others} == {"service:network"}
+    assert {SERVICES[name]["network_mode"] for name in set(SERVICES) - {"network"}} == {"service:network"}
     assert SERVICES["network"]["command"] == ["sleep", "infinity"]
 
 

@@ -38,8 +38,7 @@ def test_a_repeated_text_is_sent_once_and_a_blank_one_never():
 @given(st.lists(st.text(max_size=3)))
 def test_every_text_gets_the_row_of_its_own_content(texts):
     parts = distinct(texts)
-    numbered = np.arange(1, len(parts.texts) + 1, dtype=np.float32)[:, None]
-    rows = parts.spread(numbered, 1)[:, 0]
+    rows = parts.spread(np.arange(1, len(parts.texts) + 1, dtype=np.float32)[:, None], 1)[:, 0]
     for text, row in zip(texts, rows, strict=True):
         assert row == (parts.texts.index(text) + 1 if text.strip() else 0)
 

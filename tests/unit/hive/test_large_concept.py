@@ -62,9 +62,7 @@ def test_a_page_does_not_put_everything_in_order_again(monkeypatch: pytest.Monke
     order_of = replica_module._Order
     monkeypatch.setattr(replica_module, "_Order", lambda concept, places: made.append(concept) or order_of(concept, places))
 
-    first = hive.listed("n0", "hall", limit=1 << 31)
-
-    assert len(first.facts) == 4 * FACTS_MAX
+    assert len(hive.listed("n0", "hall", limit=1 << 31).facts) == 4 * FACTS_MAX
     assert made == ["hall"]
     hive.say("n0", "Hall 0 is dirty.", concept="hall")
     assert hive.listed("n0", "hall", limit=1).facts[0].content == "Hall 0 is dirty."
@@ -82,8 +80,7 @@ def test_the_first_of_a_concept_are_those_with_the_smallest_ids_whatever_came_an
         else:
             concepts.add(id, "pump")
             ids.add(id)
-        first = concepts._first.get("pump", [])
-        assert first[: COMPARED_MAX + 1] == sorted(ids)[: COMPARED_MAX + 1]
+        assert concepts._first.get("pump", [])[: COMPARED_MAX + 1] == sorted(ids)[: COMPARED_MAX + 1]
 
 
 def test_rivals_are_those_that_conflict() -> None:

@@ -196,8 +196,7 @@ def test_the_node_knows_whom_not_to_wait_for():
 
 def test_after_the_bus_was_away_a_node_says_at_once_that_it_lives():
     one, _, _ = member()
-    effects = one.handle(Reconnected(), later(10))
-    assert isinstance(effects[0].message, Heartbeat)
+    assert isinstance(one.handle(Reconnected(), later(10))[0].message, Heartbeat)
 
 
 @pytest.mark.parametrize("topology", [Flat(tuple("abcd")), sharded(4, 2)], ids=["flat", "sharded"])

@@ -91,8 +91,7 @@ def test_time_in_which_a_node_slept_itself_is_not_held_against_the_others():
 
 def test_a_beat_that_was_repeated_or_came_late_changes_nothing():
     one = membership()
-    others = Others(one)
-    others.live(2_000, "b", "c")
+    Others(one).live(2_000, "b", "c")
     last = Heartbeat(b"b" * 8, 2, 1, b"")
 
     for ms in range(2_000, 7_000, 500):
@@ -133,9 +132,8 @@ def test_two_processes_of_one_name_are_found_out_and_told_once():
 
 def test_a_process_hears_of_another_one_of_its_own_name():
     one = membership()
-    others = Others(one)
 
-    others.live(8_000, "a", boot=b"another!")
+    Others(one).live(8_000, "a", boot=b"another!")
 
     assert len(one.findings()) == 1
 

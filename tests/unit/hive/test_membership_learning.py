@@ -15,8 +15,7 @@ from tests.unit.hive.beating import ABC, ABCD, SETTINGS, Others, membership, now
 
 
 def test_who_hears_of_a_higher_epoch_asks_the_sender_and_does_not_ask_everybody():
-    one = membership()
-    others = Others(one)
+    others = Others(membership())
 
     (asked,) = others.beat(100, "b", epoch=1 << 16)
     assert asked == Send(("b",), TopologyRequest(1))
@@ -153,9 +152,7 @@ def test_a_journal_that_keeps_nonsense_is_not_believed(kept):
 
 @pytest.mark.parametrize("epoch", [-1, -(1 << 62), 0, 7])
 def test_who_knows_no_topology_is_asked_for_one_and_says_nothing(epoch):
-    newcomer = membership("d", None)
-
-    assert newcomer.receive("b", TopologyRequest(epoch), now(10)) == []
+    assert membership("d", None).receive("b", TopologyRequest(epoch), now(10)) == []
 
 
 def test_who_asks_for_what_follows_an_epoch_that_can_not_be_is_told_what_holds():

@@ -64,9 +64,7 @@ def test_who_leaves_is_left_out_though_it_makes_the_topology_itself():
     others = Others(one)
     one.leave(now(0))
 
-    effects = others.live(9_000, "b", "c", wants_in=True)
-
-    assert [topology.nodes for topology in told(effects)] == [("b", "c")]
+    assert [topology.nodes for topology in told(others.live(9_000, "b", "c", wants_in=True))] == [("b", "c")]
     assert not one.is_in
 
 
@@ -113,18 +111,14 @@ def test_a_joiner_may_wish_for_a_group_and_a_bad_wish_is_none():
 def test_names_no_topology_could_have_are_not_heard():
     one = membership()
 
-    others = Others(one)
-    effects = others.live(9_000, "b", "c", "*", "", "\0", "x" * 201, wants_in=True)
-
-    assert told(effects) == []
+    assert told(Others(one).live(9_000, "b", "c", "*", "", "\0", "x" * 201, wants_in=True)) == []
     assert {state.name for state in one.view(now(9_000))} == {"a", "b", "c"}
 
 
 def test_two_topologies_of_one_epoch_are_replaced_by_one_of_a_higher():
     one = membership()
 
-    others = Others(one)
-    effects = others.live(9_000, "b", "c", digest=b"another!")
+    effects = Others(one).live(9_000, "b", "c", digest=b"another!")
 
     assert [topology.nodes for topology in told(effects)][:1] == [("a", "b", "c")]
     assert one.topology.epoch > 1

@@ -243,9 +243,8 @@ def test_who_knows_nothing_believes_whoever_has_a_key_and_nobody_else():
 @pytest.mark.parametrize("is_sealed", [False, True])
 def test_an_epoch_nobody_can_have_come_to_is_refused_even_from_members(is_sealed):
     one = sealed_membership() if is_sealed else membership()
-    far = Flat(("b",), EPOCH_MAX)
 
-    assert one.receive("b", tells(made(far, "b")), now(10)) == []
+    assert one.receive("b", tells(made(Flat(("b",), EPOCH_MAX), "b")), now(10)) == []
     assert one.receive("b", sealed_heartbeat(keyring("b"), "works", "b", Heartbeat(b"boot", 1, EPOCH_MAX)), now(20)) == []
 
     assert one.topology == ABC

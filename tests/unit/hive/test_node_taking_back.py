@@ -159,8 +159,7 @@ def test_one_id_that_is_none_does_not_undo_what_was_taken_back_beside_it(hive):
     hive.say(here)
 
     nonsense = ["x" * 5_000, "\ud800"]
-    outcomes = hive.take_back(here, PUMP_ID, *nonsense)
-    assert [one.refused == "" for one in outcomes] == [True, False, False]
+    assert [one.refused == "" for one in hive.take_back(here, PUMP_ID, *nonsense)] == [True, False, False]
     assert all(one.refused for one in hive.take_back(here, *nonsense, by=MODERATOR))
 
     assert hive.found(there) == []

@@ -260,8 +260,7 @@ def test_other_partitions_count_from_now_on():
 def test_vectors_of_the_hives_own_model_are_compared_and_no_others():
     desk = Desk(new_arm=lambda: ExactVectors(4), model="m")
     for name, model in (("north pump", "m"), ("south pump", "other")):
-        statement = Statement(name, model=model, vector=EAST.astype("<f2").tobytes())
-        desk.say(assertion(name, statement=statement))
+        desk.say(assertion(name, statement=Statement(name, model=model, vector=EAST.astype("<f2").tobytes())))
 
     pool, _, _ = desk.replica.pool(Probe(("pump",), Anchors(), EAST), 0.0, desk.judge)
 

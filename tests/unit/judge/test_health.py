@@ -56,8 +56,7 @@ def test_one_trouble_is_one_ticket_whoever_sees_it_and_however_long_it_lasts() -
     first, later = summary(stall_ms=5 * MINUTE_MS), summary(stall_ms=50 * MINUTE_MS)
     tickets = [raised(one, None) for one in (first, later)]
     assert len({ticket.id for ticket in tickets}) == 1
-    moved = summary(stall_ms=5 * MINUTE_MS, steps=31)
-    assert raised(moved, None).id != tickets[0].id
+    assert raised(summary(stall_ms=5 * MINUTE_MS, steps=31), None).id != tickets[0].id
     assert ticket_of_dead("n1", 0).id != ticket_of_dead("n1", 2).id
 
 
@@ -78,10 +77,8 @@ def test_after_a_fresh_start_the_same_is_another_ticket_from_the_first_look_on()
 
 
 def test_criteria_of_a_run_count_before_those_of_the_manifest() -> None:
-    own = summary(without_accept=12, criteria={"critical": 12})
-    assert raised(own, summary()).severity == "critical"
-    patient = summary(stall_ms=5 * MINUTE_MS, criteria={"stall_min": 6})
-    assert ticket_of(patient, summary(), SETTINGS) is None
+    assert raised(summary(without_accept=12, criteria={"critical": 12}), summary()).severity == "critical"
+    assert ticket_of(summary(stall_ms=5 * MINUTE_MS, criteria={"stall_min": 6}), summary(), SETTINGS) is None
 
 
 @pytest.mark.parametrize("missing", ["agent", "cause", "window", "told", "evidence"])
@@ -101,7 +98,6 @@ def test_a_partial_ticket_is_refused(missing: str) -> None:
 
 
 def test_a_ticket_on_a_desk_shows_how_bad_it_is_and_why() -> None:
-    one = summary(stall_ms=5 * MINUTE_MS, evidence=("at seek",))
-    item = item_of(raised(one, None), "watcher", 7)
+    item = item_of(raised(summary(stall_ms=5 * MINUTE_MS, evidence=("at seek",)), None), "watcher", 7)
     assert (item.kind, item.agent, item.subject) == ("ticket", "watcher", "ada/r")
     assert dict(item.context) == {"severity": "critical", "cause": "stall", "evidence": "at seek"}

@@ -115,8 +115,7 @@ def test_time_alone_never_accepts_and_never_overrules_anybody(on_expiry: Any, ex
     view = ItemView(item(expires_ms=expires, on_expiry=on_expiry), decision)
     outcome = expired(view, now)
 
-    is_due = decision is None and on_expiry != "wait" and 0 < expires <= now
-    assert (outcome is not None) == is_due
+    assert (outcome is not None) == (decision is None and on_expiry != "wait" and 0 < expires <= now)
     if outcome is not None:
         assert outcome.action is (JudgmentAction.RETRY if on_expiry == "retry" else JudgmentAction.ESCALATE)
         assert (outcome.item, outcome.by) == (view.item.id, BY_EXPIRY)

@@ -91,8 +91,7 @@ def test_error_types_and_kinds_of_goals_make_rules_too():
 
     assert set(found) == {"'TimeoutError' in result.get('error', '')", "goal.kind == 'legal'"}
     rules = RuleSet(one.proposed_rule.model_copy(update={"mode": "active"}) for one in found.values())
-    judged = Case({"error": "TimeoutError"}, Goal(id="g", kind="legal"))
-    assert rules.first(judged.names) is not None
+    assert rules.first(Case({"error": "TimeoutError"}, Goal(id="g", kind="legal")).names) is not None
     assert rules.first(Case({"error": "none"}, Goal(id="g", kind="style")).names) is None
     assert rules.first(Case({"error": "none"}, Goal(id="g", kind="legal")).names) is not None
 

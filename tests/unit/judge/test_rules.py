@@ -134,8 +134,7 @@ def test_a_larger_share_holds_the_cases_of_a_smaller_one(case, key, one, other):
 
 
 def test_another_key_chooses_other_cases():
-    both = sum(chosen(case, 0.1, "a") and chosen(case, 0.1, "b") for case in CASES)
-    assert both < 100
+    assert sum(chosen(case, 0.1, "a") and chosen(case, 0.1, "b") for case in CASES) < 100
 
 
 def record(agreed: int, decided: int) -> Trial:
@@ -187,8 +186,7 @@ def test_what_is_no_rule_is_refused_with_the_reason(given: Any, told: str) -> No
 
 def test_rules_of_the_hive_stand_beside_those_of_the_manifest_which_count_first() -> None:
     other = GIVEN.model_copy(update={"id": "doors", "priority": 200})
-    same = GIVEN.model_copy(update={"action": JudgmentAction.ACCEPT})
-    found = together([GIVEN], entries(other, same))
+    found = together([GIVEN], entries(other, GIVEN.model_copy(update={"action": JudgmentAction.ACCEPT})))
     assert found.rules.rules == (other, GIVEN)
     assert (found.unreadable, found.is_known) == ("", True)
 

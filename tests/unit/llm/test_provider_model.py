@@ -261,6 +261,5 @@ def test_garbage_in_a_stream_is_an_error_of_ours() -> None:
 
 def test_a_scripted_model_tells_its_words_too() -> None:
     pieces: list[str] = []
-    model = ScriptedModel(conversation=[content.Reply("one two  three")])
-    asyncio.run(model.converse(TURN, pieces.append))
+    asyncio.run(ScriptedModel(conversation=[content.Reply("one two  three")]).converse(TURN, pieces.append))
     assert pieces == ["one ", "two  ", "three"]

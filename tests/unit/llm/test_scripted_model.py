@@ -23,8 +23,7 @@ def test_an_exhausted_script_says_what_to_do():
 
 
 def test_a_mapping_replies_by_what_the_prompt_contains():
-    model = ScriptedModel({"brief": "by instructions", "hello": "by text"})
-    assert said(model) == "by instructions"
+    assert said(ScriptedModel({"brief": "by instructions", "hello": "by text"})) == "by instructions"
 
 
 def test_a_reply_can_be_computed():

@@ -105,9 +105,7 @@ def test_facts_are_taken_back_only_where_a_person_allowed_it(era: str) -> None:
 
 
 @pytest.mark.parametrize(("answer", "takes_back"), [({"take_back": True}, True), ({"take_back": False}, False), (None, False)])
-def test_where_a_client_can_ask_its_person_that_person_decides(
-    era: str, answer: dict[str, bool] | None, takes_back: bool
-) -> None:
+def test_where_a_client_can_ask_its_person_that_person_decides(era: str, answer: dict[str, bool] | None, takes_back: bool):
     agent = ScriptedAgent(why=name_in_fact("f1"), retract={"fact_id": "f1", "sharing": "retracted"})
     questions: list[str] = []
 

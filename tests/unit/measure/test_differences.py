@@ -146,9 +146,7 @@ def test_p_is_a_probability_whatever_the_order_and_whoever_comes_first(pairs, ch
 
 
 def test_a_thousand_comparisons_of_a_clear_loss_leave_it_real():
-    found = differences([[(0.0, 1.0)] * 100] * 1_000)
-
-    assert all(one is not None and one.is_real for one in found)
+    assert all(one is not None and one.is_real for one in differences([[(0.0, 1.0)] * 100] * 1_000))
 
 
 def test_among_a_thousand_comparisons_of_equals_none_is_real():

@@ -69,9 +69,7 @@ class TestTheWorkedExampleOf000:
     judgements = {"r1": 1, "r2": 1, "r3": 1, "d": -1}  # noqa: RUF012 - read only
 
     def test_every_place_contributes_what_the_table_says(self):
-        worth = utilities(self.ranked, self.judgements)
-
-        assert worth == [1, -1, 1, 0, 1]
+        assert utilities(self.ranked, self.judgements) == [1, -1, 1, 0, 1]
         assert contributions(self.ranked, self.judgements, 5) == pytest.approx([1.0, -0.631, 0.5, 0.0, 0.387], abs=5e-4)
 
     def test_the_sum_over_that_of_the_ideal_list_is_the_normalised_value(self):

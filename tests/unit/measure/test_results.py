@@ -37,9 +37,7 @@ def test_a_pair_just_at_the_threshold_is_no_duplicate_and_one_above_it_is() -> N
 
 
 def test_how_long_a_vector_is_changes_nothing() -> None:
-    found = likeness(rows((1e30, 0), (1e-30, 0)))
-
-    assert found == Likeness(1.0, 1.0)
+    assert likeness(rows((1e30, 0), (1e-30, 0))) == Likeness(1.0, 1.0)
 
 
 @pytest.mark.parametrize("vectors", [np.zeros((0, 3)), np.ones((1, 3)), np.zeros((4, 3)), np.zeros((4, 0))])

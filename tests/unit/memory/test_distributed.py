@@ -71,8 +71,7 @@ async def test_more_evidence_opens_the_gate():
     home = SharedHome()
 
     async with home.memory() as memory:
-        doubtful = await memory.store_fact("pump", RED, 0.1, source="ines")
-        assert "below" in doubtful.held_back
+        assert "below" in (await memory.store_fact("pump", RED, 0.1, source="ines")).held_back
 
         sure = await memory.store_fact("pump", RED, 0.9, source="otto")
         assert (sure.held_back, sure.sharing) == ("", Sharing.SHARED)

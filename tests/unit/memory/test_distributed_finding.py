@@ -33,8 +33,7 @@ def test_a_partial_answer_says_so_once_and_holds_at_least_what_the_agent_knows_i
 
     class Silent(SmallHive):
         async def ask(self, probe, **options):
-            nothing = await SmallHive().ask(probe, **options)
-            return replace(nothing, missing=("p1",), silent=silent)
+            return replace(await SmallHive().ask(probe, **options), missing=("p1",), silent=silent)
 
     async def whole() -> None:
         async with home.memory() as memory:
@@ -303,9 +302,7 @@ async def test_words_of_the_best_are_asked_for_too_where_that_is_allowed():
         query = Query("What keeps the hall dry?", 3, "keyword")
         hive.calls.clear()
 
-        result = await bo.search_facts(query)
-
-        assert [hit.fact.content for hit in result] == [HALL, PUMP]
+        assert [hit.fact.content for hit in await bo.search_facts(query)] == [HALL, PUMP]
         assert hive.calls == ["ask", "fetch", "ask", "fetch"]
         assert await found(ada, query) == [HALL]
 

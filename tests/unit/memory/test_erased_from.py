@@ -117,9 +117,7 @@ async def test_of_much_that_was_erased_no_page_and_no_term_is_left(tmp_path: Pat
     said = [Candidate(f"Ada Lovelace has the key of vault zanzibar{number}.", "key", 0.9) for number in range(300)]
     await memory.store_facts(said, "talk.txt")
 
-    found = await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
-
-    assert len(found.facts) == 300
+    assert len((await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)).facts) == 300
     assert (tmp_path / "memory.sqlite").stat().st_size <= before + 4096
     assert list(files_with(tmp_path, "zanzibar")) == []
     await memory.close()

@@ -108,9 +108,7 @@ async def test_in_a_hive_they_find_what_they_find_in_one_memory():
 async def test_the_model_of_an_agent_is_asked_with_the_question_fenced_as_data():
     model = ScriptedModel(['{"words": ["drips", "valve"]}'])
 
-    words = await PromptedReader(model, Budget(10_000)).more_words(QUESTION)
-
-    assert words == "drips valve"
+    assert await PromptedReader(model, Budget(10_000)).more_words(QUESTION) == "drips valve"
     assert QUESTION in model.prompts[0].text
     assert QUESTION not in model.prompts[0].instructions
     assert await QuotingInstead(ExtractiveReader()).more_words(QUESTION) == ""

@@ -44,9 +44,7 @@ def test_a_new_fact_is_canonical_and_names_nothing_blank():
 
 
 def test_a_new_fact_is_added_with_its_episode_and_entities_before_its_links():
-    some = fact(entities=("Ada", "ADA"))
-
-    changes = take_in([some], nothing_known, EPISODE).changes
+    changes = take_in([fact(entities=("Ada", "ADA"))], nothing_known, EPISODE).changes
 
     assert [type(change) for change in changes] == [AddFact, AddEpisode, Link, AddEntity, Link]
     assert {change.relation for change in changes if isinstance(change, Link)} == {Relation.DERIVES_FROM, Relation.MENTIONS}
@@ -59,9 +57,7 @@ def test_what_is_known_from_this_source_is_not_written_again():
 
 
 def test_a_batch_that_repeats_itself_is_one_change():
-    twice = [fact(sources=("a",)), fact(sources=("b",)), fact(sources=("a",))]
-
-    intake = take_in(twice, nothing_known, None)
+    intake = take_in([fact(sources=("a",)), fact(sources=("b",)), fact(sources=("a",))], nothing_known, None)
 
     assert intake.changes == (AddFact(fact(sources=("a", "b"))),)
     assert intake.facts == (fact(sources=("a", "b")),) * 3
@@ -98,9 +94,8 @@ def test_what_takes_the_place_of_a_fact_is_current_and_linked():
 
 def test_what_was_superseded_takes_its_place_back():
     red, blue = fact("Red."), fact("Blue.")
-    past = replace(red, superseded_by=blue.id)
 
-    intake = superseding(red, blue, {red.id: past, blue.id: blue}.get)
+    intake = superseding(red, blue, {red.id: replace(red, superseded_by=blue.id), blue.id: blue}.get)
 
     assert intake.facts == (red, replace(blue, superseded_by=red.id))
 

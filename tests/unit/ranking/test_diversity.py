@@ -36,8 +36,7 @@ def test_nothing_to_choose_from_gives_nothing():
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.integers(1, 15), st.floats(0, 1))
 def test_each_candidate_has_one_place(relevance: list[float], count: int, share: float):
-    likeness = likeness_of_vectors(np.eye(len(relevance), dtype=np.float32))
-    chosen = diversified(relevance, likeness, count, share)
+    chosen = diversified(relevance, likeness_of_vectors(np.eye(len(relevance), dtype=np.float32)), count, share)
     assert len(chosen) == len(set(chosen)) == min(count, len(relevance))
 
 

@@ -37,8 +37,7 @@ def test_after_any_history_search_is_sorting_all_that_is_there(steps, asked: int
 
 @given(st.lists(st.integers(-3, 3), max_size=400), st.integers(1, 200))
 def test_the_best_are_the_largest_with_ties_by_position(numbers: list[int], k: int):
-    scores = np.array(numbers, np.float32)
-    positions, values = best(scores, k)
+    positions, values = best(np.array(numbers, np.float32), k)
     expected = sorted(range(len(numbers)), key=lambda i: (-numbers[i], i))[:k]
     assert positions.tolist() == expected
     assert values.tolist() == [numbers[i] for i in expected]

@@ -141,8 +141,7 @@ def test_ties_break_by_confidence_and_then_by_id():
 def test_what_names_the_whole_outranks_the_best_match_that_does_not():
     candidates = pool([(9, 1.0), (0.1, 0.0)], exact=[0.0, 1.0])
     support_of = by_id(candidates, lambda name: FactSupport(1.0, 1.0) if name == "0000" else FactSupport(0.0, 0.0))
-    ranked = rank(candidates, support_of, 2)
-    assert [found.id for found in ranked] == ["0001", "0000"]
+    assert [found.id for found in rank(candidates, support_of, 2)] == ["0001", "0000"]
 
 
 def test_a_hybrid_query_without_any_vector_is_a_keyword_query():

@@ -73,8 +73,7 @@ def test_a_passage_that_nobody_has_any_more_leads_nowhere_and_the_first_ranking_
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 9])
 def test_as_many_are_shown_as_there_are_however_many_were_ranked_on_the_way(count: int):
-    ranking = World({}).ranked()
-    assert [document.id for document in ranking.best(count)] == list(FIRST.pool.ids)[:count]
+    assert [document.id for document in World({}).ranked().best(count)] == list(FIRST.pool.ids)[:count]
 
 
 def test_those_that_name_the_identifier_lead_on_and_the_question_is_not_left_out():
@@ -133,8 +132,7 @@ def test_feedback_asks_again_with_words_of_the_best_and_keeps_what_was_gathered(
 def test_where_the_others_are_away_meanwhile_the_ranking_is_the_one_so_far(fails: int):
     steps = ranking_of(QUESTION, None, 2, RankingSettings())
     next(steps)
-    reading = steps.send(FIRST)
-    assert isinstance(reading, Reading)
+    assert isinstance(steps.send(FIRST), Reading)
     if fails == 2:
         assert isinstance(steps.send(FACTS), Probe)
     with pytest.raises(StopIteration) as ended:

@@ -52,8 +52,7 @@ def test_option_c_gives_half_as_much_again_to_what_names_the_anchor():
 
 def test_the_worked_example_of_002_puts_d40_before_d41():
     keyword, semantic = np.array([1.0, 0.0, 0.5], np.float32), np.array([0.7, 0.85, 0.6], np.float32)
-    parts = sum(linear(keyword, semantic, SEMANTIC_WEIGHT_002))
-    assert parts.tolist() == pytest.approx([0.79, 0.595, 0.57])
+    assert sum(linear(keyword, semantic, SEMANTIC_WEIGHT_002)).tolist() == pytest.approx([0.79, 0.595, 0.57])
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,7 @@ async def test_a_model_that_fails_leaves_words_to_find_by_and_is_tried_again(fol
     embedder = BagOfWords()
     embedder.failure = BackendUnavailable("embed", "down")
     async with index_of(folder, embedder, is_updated=False) as index:
-        done = await index.update()
-        assert "found by words only" in done.notes[0]
+        assert "found by words only" in (await index.update()).notes[0]
         assert (await index.search("bearer token", config(method="keyword"))).documents[0] == "api/auth.md"
         embedder.failure = None
         assert (await index.update()).embedded == 4

@@ -299,9 +299,7 @@ def test_a_second_look_orders_the_best_again(folder: Path, monkeypatch: pytest.M
 
 
 def test_a_second_look_that_can_not_be_had_is_one_line_and_changes_nothing(folder: Path):
-    missing = str(folder / "no-model")
-
-    found = search(folder, rerank={"model": missing})
+    found = search(folder, rerank={"model": str(folder / "no-model")})
 
     assert shown(found) == shown(search(folder))
     assert found.notes[-1].startswith("not reranked:")

@@ -89,8 +89,7 @@ def test_behind_the_end_nothing_is_there_and_it_says_so() -> None:
 
 
 def test_a_line_that_is_too_long_counts_as_several() -> None:
-    text = "x" * (LINE_CHARACTERS + 1)
-    assert part(text, "f.txt", 1, 1) == "x"
+    assert part("x" * (LINE_CHARACTERS + 1), "f.txt", 1, 1) == "x"
 
 
 @given(st.text(max_size=150), st.integers(1, 10**6))
@@ -193,8 +192,7 @@ def test_no_call_is_lost(messages: list[Message]) -> None:
     now, files = squeezed(messages)
     kept = {one.id for message in now for one in message.calls}
     moved = sum(text.count("\n→ look(") for text in files.values())
-    lost = [one for message in messages for one in message.calls if one.id not in kept]
-    assert moved >= len(lost)
+    assert moved >= len([one for message in messages for one in message.calls if one.id not in kept])
 
 
 @given(conversations())
@@ -208,8 +206,7 @@ def test_every_pointer_and_every_former_conversation_stays_named(messages: list[
 def test_calls_and_their_results_stay_together(messages: list[Message]) -> None:
     now, _ = squeezed(messages)
     calls = {one.id for message in now for one in message.calls}
-    results = {message.call for message in now if message.role == "tool"}
-    assert calls == results
+    assert calls == {message.call for message in now if message.role == "tool"}
 
 
 @given(conversations())
@@ -264,9 +261,7 @@ def test_what_can_not_be_moved_is_not_due_however_long_it_is() -> None:
 
 
 @given(st.lists(st.tuples(_WORDS, st.lists(_RESULTS, max_size=3)), min_size=1, max_size=8), st.integers(0, 3))
-def test_folding_the_steps_again_gives_the_conversation_that_was_in_memory(
-    turns: list[tuple[str, list[str]]], extra: int
-) -> None:
+def test_folding_the_steps_again_gives_the_conversation_that_was_in_memory(turns: list[tuple[str, list[str]]], extra: int):
     flow = Flow(worker({"id": "a", "outputs": ["x"], "attempts": 50}, context_tokens=CONTEXT))
     for number, (text, results) in enumerate(turns * (1 + extra)):
         moving = flow.all(e.Compact, "a")
@@ -298,8 +293,7 @@ _VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=30) | st.
 
 @given(_TEXTS, _VALUES)
 def test_what_a_person_wrote_is_never_touched(text: str, value: object) -> None:
-    after = with_output(text, "key1", value)
-    theirs = [line for line in after.split("\n") if not line.startswith("- key1: ")]
+    theirs = [line for line in with_output(text, "key1", value).split("\n") if not line.startswith("- key1: ")]
     # A heading is added where there was none, and ends of lines and sections where they were missing.
     begun = [line for line in text.split("\n") if line]
     kept = [line for line in theirs if line]
@@ -308,10 +302,8 @@ def test_what_a_person_wrote_is_never_touched(text: str, value: object) -> None:
 
 @given(_TEXTS, _VALUES, _VALUES)
 def test_an_output_has_one_line_which_is_replaced_in_its_place(text: str, first: object, second: object) -> None:
-    once = with_output(text, "key1", first)
-    between = with_output(once, "key2", 0)
-    twice = with_output(between, "key1", second)
-    lines, before = twice.split("\n"), between.split("\n")
+    between = with_output(with_output(text, "key1", first), "key2", 0)
+    lines, before = with_output(between, "key1", second).split("\n"), between.split("\n")
     assert sum(line.startswith("- key1: ") for line in lines) == 1
     assert [number for number, line in enumerate(lines) if line.startswith("- key1: ")] == [
         number for number, line in enumerate(before) if line.startswith("- key1: ")

@@ -67,8 +67,7 @@ async def test_of_all_that_a_stranger_forges_nothing_is_taken_in_and_all_is_coun
     await until(lambda: all(not one.runner.is_busy for one in found))
     if not is_proven:
         # The attack is one: without proof it is believed.
-        known = [await known_to(one) for one in found]
-        assert any(TRUE not in one or FALSE in one for one in known)
+        assert any(TRUE not in one or FALSE in one for one in [await known_to(one) for one in found])
         return
     for one in found:
         assert TRUE in await known_to(one)

@@ -49,8 +49,7 @@ async def test_a_name_that_would_leave_the_folder_is_refused_and_makes_no_file(t
 
 @pytest.mark.parametrize("name", ["a", "agent-7", "Ines.v2_x", "x" * 64, "7", "a.."])
 def test_a_plain_name_is_a_folder_of_its_own_inside(tmp_path: Path, name: str):
-    path = database_path(settings(tmp_path), name).resolve()
-    assert path.parent == (tmp_path / "agents" / name).resolve()
+    assert database_path(settings(tmp_path), name).resolve().parent == (tmp_path / "agents" / name).resolve()
 
 
 async def test_an_agent_learns_and_answers_from_its_own_database(tmp_path: Path):

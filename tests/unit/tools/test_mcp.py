@@ -119,8 +119,7 @@ def test_a_run_waits_for_the_person_of_whom_a_server_wants_something(
     action: str, answer: str | None, done: str, tmp_path: Path
 ) -> None:
     async def work(_: McpTools, box: Toolbox) -> None:
-        ledger = await memory.open()
-        parts = RunParts("ada", ledger, lambda *_: box)
+        parts = RunParts("ada", await memory.open(), lambda *_: box)
         executor = RunExecutor("r", parts)
         await executor.start(CLOSER, {})
         state = await asyncio.wait_for(executor.drive(), 30)

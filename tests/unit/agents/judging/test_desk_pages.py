@@ -141,8 +141,7 @@ async def test_whoever_stops_in_between_both_know_each_item_once_and_the_same_de
     for id, asker in asked.items():
         await until(partial(alike, ann, asker, id))
         for agent in (ann, asker):
-            kinds = [entry.kind for entry in await agent.ledger.read(f"item/{id}")]
-            assert kinds.count(OPENED) == 1
+            assert [entry.kind for entry in await agent.ledger.read(f"item/{id}")].count(OPENED) == 1
 
 
 async def test_a_desk_that_is_full_takes_the_rest_when_there_is_room(town: Town) -> None:

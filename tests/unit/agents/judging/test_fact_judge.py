@@ -276,8 +276,7 @@ def test_nobody_confirms_itself_nor_by_a_source_that_it_has_itself():
 
 
 def test_where_the_hive_can_not_be_asked_the_model_judges_alone():
-    found = judged(BackendTimeout("hive", "nobody answers"))
-    assert [signal.origin for signal in found.signals] == ["model"]
+    assert [signal.origin for signal in judged(BackendTimeout("hive", "nobody answers")).signals] == ["model"]
 
 
 def test_where_no_model_can_be_had_people_decide_and_are_told_why():

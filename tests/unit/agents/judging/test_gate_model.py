@@ -66,8 +66,7 @@ def test_beyond_so_many_calls_a_minute_facts_are_held_and_judged_by_themselves_w
 
         model = ScriptedModel(by_text({}))
         async with town(tmp_path, "flat", model=model, pace=Pace(1, lambda: now_s, wait)) as one:
-            first = await one.store("The gate is painted blue.")
-            await one.until(first, is_taken)
+            await one.until(await one.store("The gate is painted blue."), is_taken)
             others = [await one.store(f"Boat number {number} is painted green.") for number in range(30)]
             assert {(await one.now(fact)).held_back for fact in others} == {"awaiting judgement"}
             assert len(model.prompts) == 1
@@ -142,9 +141,7 @@ async def test_the_first_gate_stays_before_the_model(tmp_path: Path) -> None:
 
 
 @TOPOLOGIES
-async def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held_up_nothing(
-    tmp_path: Path, topology: str
-) -> None:
+async def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held_up_nothing(tmp_path: Path, topology: str):
     async with town(tmp_path, topology, model=ScriptedModel(by_text({})), audit_share=1.0) as one:
         good, bad = await one.store("The gate is painted blue."), await one.store("Pump nine is made of cheese.")
         for fact in (good, bad):

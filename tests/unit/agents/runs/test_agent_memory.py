@@ -37,8 +37,7 @@ def outputs(tmp_path: Path) -> set[str]:
 def test_runs_in_several_processes_lose_none_of_each_others_outputs(tmp_path: Path) -> None:
     names = ("ada", "ben", "cleo")
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
-    started = [Forked([*command, name, str(WRITES)]) for name in names]
-    assert [one.wait(120) for one in started] == [0, 0, 0]
+    assert [one.wait(120) for one in [Forked([*command, name, str(WRITES)]) for name in names]] == [0, 0, 0]
     assert outputs(tmp_path) >= {f"{name}{number}" for name in names for number in range(WRITES)}
 
 

@@ -180,8 +180,7 @@ async def test_a_newer_definition_has_to_have_the_node_at_which_the_run_is(ledge
     await driven(parts, worker(ASK))
     with pytest.raises(InvalidInput, match="no node q, where run r is"):
         await RunExecutor("r", parts).resume(worker("other"))
-    executor = RunExecutor("r", parts)
-    await executor.resume(worker(ASK | {"prompt": "Which now?"}, version="2"))
+    await RunExecutor("r", parts).resume(worker(ASK | {"prompt": "Which now?"}, version="2"))
     assert (await kept(ledger)).spec.version == "2"
 
 
@@ -218,8 +217,7 @@ def delegating(ledger: Ledger, *replies: Any, **fields: Any) -> tuple[RunParts, 
 
 async def test_a_sub_agent_that_nobody_declared_is_an_error_result(ledger: Ledger) -> None:
     parts, spec = delegating(ledger, said("", ("delegate_to_sub_agent", {"name": "fly", "task": "t"})), sets("x", 1))
-    state = await driven(parts, spec)
-    assert state.outcome == "accepted"
+    assert (await driven(parts, spec)).outcome == "accepted"
     assert [head.stream for head in await ledger.heads("run/")] == ["run/r"]
 
 
@@ -315,8 +313,7 @@ async def test_words_that_were_said_before_a_kill_are_heard_once_each_in_their_o
         return sets("x", words[-3:]) if words[-1] == "three" else said("And?")
 
     parts = parts_over(ledger, conversation=replied)
-    executor = RunExecutor("r", parts)
-    await executor.start(worker(TALK | {"client_facing": True}), {})
+    await RunExecutor("r", parts).start(worker(TALK | {"client_facing": True}), {})
     for word in ("one", "two", "three"):
         # Nobody drives it: it is as if whoever did was killed the moment the word was there.
         await say_to(ledger, "r", word)
@@ -332,8 +329,7 @@ async def test_a_word_that_nobody_waits_for_does_not_keep_a_run_from_coming_back
 
 async def test_a_model_that_can_not_be_had_is_a_persons_business_and_is_asked_again_after_a_word(ledger: Ledger) -> None:
     parts = parts_over(ledger, conversation=[BackendUnavailable("m", "is down"), sets("x", 1)])
-    state = await driven(parts, worker(TALK))
-    assert state.is_waiting
+    assert (await driven(parts, worker(TALK))).is_waiting
     (view,) = await decide_all(parts, JudgmentAction.RETRY)
     assert "is down" in view.item.title
     assert (await resumed(parts)).buffer == {"x": 1}
@@ -364,8 +360,7 @@ async def test_a_conversation_that_grows_too_long_is_moved_to_a_file_and_goes_on
 
 async def test_where_no_files_are_kept_a_conversation_that_is_too_long_is_a_persons_business(ledger: Ledger) -> None:
     parts = parts_over(ledger, conversation=lambda _: said("word " * 300))
-    state = await driven(parts, worker(TALK | {"attempts": 9}, context_tokens=1_000))
-    assert state.is_waiting
+    assert (await driven(parts, worker(TALK | {"attempts": 9}, context_tokens=1_000))).is_waiting
     (view,) = await parts.desk.open()
     assert "no files are kept to move it to" in view.item.title
 
@@ -391,8 +386,7 @@ class Strict:
 async def test_a_node_is_judged_by_the_judge_it_names(ledger: Ledger) -> None:
     spec = worker(TALK | {"judge": "strict", "attempts": 2, "success_criteria": [{"id": "good"}]})
     parts = parts_over(ledger, conversation=[sets("x", 1), sets("x", 2)], judge=RunJudge(functions={"strict": Strict()}))
-    state = await driven(parts, spec)
-    assert state.places["p1"].errors == ("make it seven", "make it seven")
+    assert (await driven(parts, spec)).places["p1"].errors == ("make it seven", "make it seven")
 
     with pytest.raises(InvalidInput, match="judged by 'strict', which is not there"):
         await driven(parts_over(ledger, conversation=[sets("x", 1)]), spec, run="s")
@@ -432,5 +426,4 @@ async def test_a_person_who_declines_what_a_tool_asks_is_an_error_of_that_tool(l
     parts = parts_over(ledger, order)
     await driven(parts, worker({"id": "order", "kind": "tool", "tool": "order", "outputs": ["ordered"], "attempts": 1}))
     await decide_all(parts, JudgmentAction.ESCALATE)
-    state = await resumed(parts)
-    assert "a person declined" in str(state.places)
+    assert "a person declined" in str((await resumed(parts)).places)

@@ -70,8 +70,7 @@ async def test_old_runs_go_with_their_files_and_those_that_wait_or_are_newer_sta
     async with with_runs(tmp_path) as (parts, clock):
         found = await old_runs(parts.ledger, before_ms=1_500)
         assert [(one.run, one.outcome, one.ended_ms) for one in found] == [("r0", "accepted", 0), ("r1", "accepted", 1_000)]
-        gone = await prune(parts.ledger, tmp_path / "runs", found, clock)
-        assert [one.run for one in gone] == ["r0", "r1"]
+        assert [one.run for one in await prune(parts.ledger, tmp_path / "runs", found, clock)] == ["r0", "r1"]
         assert sorted(await run_ids(parts.ledger)) == ["r2", "waits"]
         assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["r2", "waits"]
         assert {head.stream for head in await parts.ledger.heads("word/")} == {"word/r2"}

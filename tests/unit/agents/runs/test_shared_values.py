@@ -101,9 +101,7 @@ _WRITES = st.lists(
 
 
 @given(_WRITES)
-def test_each_scope_holds_the_last_that_was_written_there_and_nothing_else(
-    writes: list[tuple[str, int, str, str, Scope]],
-) -> None:
+def test_each_scope_holds_the_last_that_was_written_there_and_nothing_else(writes: list[tuple[str, int, str, str, Scope]]):
     """Against a model: a dictionary for each stream, and one for the fleet; a place writes once, whatever it says later."""
     asyncio.run(_against_a_model(writes))
 

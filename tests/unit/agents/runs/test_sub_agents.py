@@ -102,8 +102,7 @@ async def test_a_sub_agent_is_told_what_is_missing_and_how_many_turns_are_left()
         return said("I am thinking.")
 
     state = await driven(parts(await memory.open(), delegating(child), [peek]), sub_worker(), {"town": "x"})
-    found = result_in(state)
-    assert found["metadata"]["outcome"] == "exhausted"
+    assert result_in(state)["metadata"]["outcome"] == "exhausted"
     assert len(told) == 4
     assert "Still missing: found. Only 3 turns left" in told[1]
     assert "Your task: look around" in told[1]
@@ -130,8 +129,7 @@ async def test_a_run_whose_sub_agent_asks_a_person_waits_itself_for_that_item() 
     document = await waiting_run(ledger)
     (item,) = document["waiting"]
     assert (document["status"], item["title"], item["asks"]) == ("parked", "may I?", "lead → look")
-    health = await health_of(ledger, "r", "ada", state.at_ms + 10**9)
-    assert health.is_idle
+    assert (await health_of(ledger, "r", "ada", state.at_ms + 10**9)).is_idle
     await answer(ledger, item["id"])
     assert result_in(await resumed(parts(ledger, delegating(asking))))["data"] == {"found": "[Person]: yes"}
 
@@ -141,8 +139,7 @@ async def test_a_process_that_waits_for_the_answer_shows_everybody_that_it_does(
     executor = RunExecutor("r", parts(ledger, delegating(asking)), is_waiting=True)
     await executor.start(sub_worker(), {"town": "x"})
     driving = asyncio.create_task(executor.drive())
-    document = await until(lambda: shown_waiting(ledger))
-    await answer(ledger, document["waiting"][0]["id"])
+    await answer(ledger, (await until(lambda: shown_waiting(ledger)))["waiting"][0]["id"])
     assert (await driving).outcome == "accepted"
 
 
@@ -193,8 +190,7 @@ async def test_of_two_that_ask_the_one_that_is_answered_goes_on_at_once() -> Non
         if "Your task: look" in turn.instructions:
             return child(turn)
         if not any(message.role == "tool" for message in turn.messages):
-            tasks = [{"name": "look", "task": f"look {which}"} for which in "12"]
-            return said("", delegate_to_sub_agent=tasks)
+            return said("", delegate_to_sub_agent=[{"name": "look", "task": f"look {which}"} for which in "12"])
         return said("", set_output={"key": "lead", "value": "both"})
 
     ledger = await memory.open()
@@ -205,8 +201,7 @@ async def test_of_two_that_ask_the_one_that_is_answered_goes_on_at_once() -> Non
     for number, title in enumerate(("1, first?", "1, second?", "2, second?", "2, first?"), start=1):
         await answer(ledger, titles[title])
         state = await resumed(one)
-        waiting = (await waiting_run(ledger))["waiting"]
-        assert (state.is_waiting, len(waiting)) == (number < 4, 4 - number)
+        assert (state.is_waiting, len((await waiting_run(ledger))["waiting"])) == (number < 4, 4 - number)
         assert asked == {1: [], 2: ["1"], 3: ["1"], 4: ["1", "2"]}[number]
     assert state.outcome == "accepted"
 

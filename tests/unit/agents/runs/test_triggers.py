@@ -93,8 +93,7 @@ async def test_what_is_due_in_two_processes_begins_once() -> None:
 
 
 async def test_a_trigger_without_the_inputs_of_its_worker_says_so_and_goes_on() -> None:
-    ledger = await memory.open()
-    keeper = keeper_over(ledger)
+    keeper = keeper_over(await memory.open())
     times = iter([0.0, 61.0, 61.0])
     triggers = Triggers([TriggerConfig(every_s=60)], keeper, lambda: next(times, 61.0))
     triggers.begin()

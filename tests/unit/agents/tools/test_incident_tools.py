@@ -76,8 +76,7 @@ async def test_learning_the_same_notes_again_changes_nothing(notes: Path, memory
 
 async def test_each_contradiction_is_found_once_and_with_both_sources(notes: Path, memory: CognitiveMemory) -> None:
     (one,) = await use(memory, "compare", await learned(memory, notes))
-    told = {one["notes"], one["rival"]}
-    assert told == {BOOK, SEEN}
+    assert {one["notes"], one["rival"]} == {BOOK, SEEN}
     assert {*one["sources"], *one["rival_sources"]} == {"book.md", "deep/seen.md"}
 
 
@@ -116,9 +115,7 @@ async def test_who_leaves_both_changes_nothing(notes: Path, memory: CognitiveMem
 
 
 @pytest.mark.parametrize("decision", ["", "perhaps", "notes memory", "notes, both, both", "notes or memory"])
-async def test_a_decision_that_is_none_is_told_with_what_would_be_one(
-    decision: str, notes: Path, memory: CognitiveMemory
-) -> None:
+async def test_a_decision_that_is_none_is_told_with_what_would_be_one(decision: str, notes: Path, memory: CognitiveMemory):
     with pytest.raises(InvalidInput, match='answer with "notes", "memory" or "both", once or 1 times'):
         await use(memory, "settle", await conflicts(memory, notes), decision)
 
@@ -132,8 +129,7 @@ async def test_a_word_for_each_conflict_is_taken_in_their_order(memory: Cognitiv
 async def test_every_line_of_a_report_is_a_heading_or_names_its_source(notes: Path, memory: CognitiveMemory) -> None:
     known = await learned(memory, notes)
     found = await use(memory, "compare", known)
-    settled = await use(memory, "settle", found, "notes")
-    report = await use(memory, "write_report", known, found, settled)
+    report = await use(memory, "write_report", known, found, await use(memory, "settle", found, "notes"))
     lines = report.split("\n")
     assert all(line.startswith("#") or "[" in line for line in lines)
     assert "## Contradictions: 1" in lines

@@ -67,8 +67,7 @@ async def test_what_was_recalled_is_known_after_a_restart(name: str, tmp_path: P
     files.keep_result(name, 1, as_text(await Tools(memory, files=files).use(name, **given)))
     files.keep_result("search", 2, "no json")
 
-    later = Tools(memory, files=files)
-    assert not (await later.use("remember", statement=GATE, about="gate"))["kept"]
+    assert not (await Tools(memory, files=files).use("remember", statement=GATE, about="gate"))["kept"]
     known = await memory.get_fact(fact.id)
     assert known is not None
     assert known.sources == ("handbook.md",)

@@ -24,9 +24,7 @@ def broker() -> Iterator[BrokerThread]:
         yield thread
 
 
-async def test_every_request_reaches_its_agent_though_ten_share_four_partitions_and_a_consumer_group(
-    broker: BrokerThread,
-) -> None:
+async def test_every_request_reaches_its_agent_though_ten_share_four_partitions_and_a_consumer_group(broker: BrokerThread):
     agents = [f"agent-{n}" for n in range(10)]
 
     async def answer(agent: str, bus: EventBus, requests: Listener) -> None:
@@ -158,8 +156,7 @@ async def test_what_was_refused_is_not_read_again_by_the_next_process(broker: Br
     await first.close()
     assert [letter.reason for letter in bob.letters.letters()] == ["it bites"]
     second = await opened(broker, state=tmp_path)
-    again = await listener(second)
-    assert await again.has_nothing()
+    assert await (await listener(second)).has_nothing()
     await second.close()
 
 

@@ -107,8 +107,7 @@ def test_names_without_a_number_have_a_partition_that_never_changes() -> None:
 
 def test_names_without_a_number_are_spread() -> None:
     letters = "abcdefghijklmnop"
-    counts = Counter(partition_of(a + b, 4) for a in letters for b in letters)
-    assert min(counts.values()) > 40
+    assert min(Counter(partition_of(a + b, 4) for a in letters for b in letters).values()) > 40
 
 
 def test_what_is_done_out_of_order_is_not_repeated_and_what_is_open_is() -> None:

@@ -100,14 +100,12 @@ async def test_a_lock_that_was_lost_takes_nothing_out_of_anybodys_hand(broker: S
 
 
 async def test_what_a_crashed_process_held_is_delivered_again_and_counted(world: World) -> None:
-    crashed = await world.open()
-    bob = await world.listener(bus=crashed)
+    bob = await world.listener(bus=await world.open())
     await world.publish("precious")
     await bob.take()
     await kill(inbox_of(bob))
 
-    heir = await world.listener()
-    (delivery,) = await heir.take()
+    (delivery,) = await (await world.listener()).take()
     assert (text(delivery), delivery.attempt) == ("precious", 2)
     await delivery.ack()
 
@@ -119,8 +117,7 @@ async def test_closing_gives_back_at_once_and_counts_only_what_was_in_hand(world
     await until(lambda: held_at_least(bob, 3))
     await bob.inbox.close()
 
-    heir = await world.listener()
-    again = await heir.take(3)
+    again = await (await world.listener()).take(3)
     assert [(text(delivery), delivery.attempt) for delivery in again] == [("in hand", 2), ("unseen", 1), ("unseen too", 1)]
 
 

@@ -186,8 +186,7 @@ async def test_looking_at_dead_letters_and_dropping_one_leaves_the_others(broker
     letters = await world.bus.dead_letters(world.hive)
     assert await world.bus.drop(world.hive, [letters[1].id, "nonsense", "other.bob/1"]) == 1
     assert await world.bus.drop("another hive", [letters[0].id]) == 0
-    left = await world.bus.dead_letters(world.hive)
-    assert [letter.id for letter in left] == [letters[0].id, letters[2].id]
+    assert [letter.id for letter in await world.bus.dead_letters(world.hive)] == [letters[0].id, letters[2].id]
     assert len(await world.bus.dead_letters(world.hive, limit=1)) == 1
     # What was read only to find the other one is there again at once.
     assert await world.bus.drop(world.hive, [letters[0].id]) == 1
@@ -210,10 +209,8 @@ async def test_the_sdk_does_not_fill_the_logs_and_nobody_logs_a_secret(
 
 
 async def test_what_nobody_reads_is_kept_for_as_long_as_was_said(world: World) -> None:
-    bob = await world.listener()
-    await bob.inbox.close()
-    hasty = await world.open(kept_s=0.5)
-    await world.publish("short-lived", bus=hasty)
+    await (await world.listener()).inbox.close()
+    await world.publish("short-lived", bus=await world.open(kept_s=0.5))
     await world.publish("kept")
     await asyncio.sleep(1.5)
 

@@ -208,7 +208,6 @@ def test_files_in_other_places_are_left_alone(tmp_path: Path) -> None:
         await caught_up(watching)
         assert len(await known(memory)) == 2
 
-    home = Home()
-    watching, memory = watcher(home, tmp_path / "notes")
+    watching, memory = watcher(Home(), tmp_path / "notes")
     watcher_of_others = FolderWatcher([tmp_path / "notes-of-others"], watching.learner)
     asyncio.run(life(watching, memory))

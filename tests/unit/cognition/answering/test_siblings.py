@@ -24,5 +24,4 @@ FACTS = [
     ],
 )
 def test_what_stands_under_another_item_than_the_named_one_is_left_out(question: str, kept: set[int]):
-    found = about_what_is_named(question, [hit_of(one) for one in FACTS])
-    assert found == {FACTS[place].id for place in kept}
+    assert about_what_is_named(question, [hit_of(one) for one in FACTS]) == {FACTS[place].id for place in kept}

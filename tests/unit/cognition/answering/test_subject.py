@@ -129,5 +129,4 @@ def test_what_ana_says_about_the_boat_of_ben_does_not_answer_what_is_asked_about
     ],
 )
 def test_a_turn_that_states_something_ahead_of_its_question_does_not_only_ask(said: str, asks: bool):
-    speaker = "Ola" if said.startswith("Ola: ") else ""
-    assert only_asks(hit(said, speaker=speaker).fact) is asks
+    assert only_asks(hit(said, speaker="Ola" if said.startswith("Ola: ") else "").fact) is asks

@@ -37,7 +37,5 @@ def test_german_is_told_by_its_little_words() -> None:
 
 
 def test_each_word_of_a_question_has_its_share_of_the_other_words() -> None:
-    others = other_words("Who is in charge of the repairs?").split()
-
-    assert {"boss", "fix"} <= set(others[:6])
+    assert {"boss", "fix"} <= set(other_words("Who is in charge of the repairs?").split()[:6])
     assert other_words("Where is the piano?") == ""

@@ -35,9 +35,7 @@ def test_a_line_alone_that_states_nothing_is_a_title(title: str):
     "line", ["Thanks!", "Really?", "well then", "Dear Ms Okafor,", "The heater broke yesterday", "- Tomatoes", "42"]
 )
 def test_a_line_alone_that_says_something_is_none(line: str):
-    found = blocks(f"{line}\n\nMore passengers came.")
-
-    assert [block.heading for block in found] == ["", ""]
+    assert [block.heading for block in blocks(f"{line}\n\nMore passengers came.")] == ["", ""]
 
 
 def test_a_word_alone_behind_a_colon_is_what_it_announces():

@@ -94,8 +94,7 @@ def test_an_imported_fleet_can_be_applied_in_any_topology(archive: Path, tmp_pat
     async def play() -> None:
         await import_(archive, tmp_path / "home")
         async with HiveController.open(tmp_path / "home", "town") as controller:
-            done = await controller.apply(read_text(manifest(kind), tmp_path, "manifest"))
-            assert done.is_converged
+            assert (await controller.apply(read_text(manifest(kind), tmp_path, "manifest"))).is_converged
             try:
                 for agent in ("ann", "ben"):
                     found = await controller.call(agent, "facts", limit=100)
@@ -155,9 +154,8 @@ def test_an_agent_that_runs_is_asked(home: Path, tmp_path: Path) -> None:
         return {"lines": exported_lines}
 
     exported_lines = exported(home, "ann")
-    there = running(home, tmp_path)
 
-    assert run(export(there, "town", tmp_path / "a.zip", call=call)).lines == 4
+    assert run(export(running(home, tmp_path), "town", tmp_path / "a.zip", call=call)).lines == 4
     assert asked == [("ann", "export")]
 
 

@@ -55,8 +55,7 @@ def test_the_published_schema_is_the_current_one():
 
 @pytest.mark.parametrize("file", sorted((ROOT / "manifests").glob("*.yaml")), ids=lambda file: file.stem)
 def test_examples_fit_the_published_schema(file):
-    jsonschema = pytest.importorskip("jsonschema")
-    jsonschema.validate(yaml.safe_load(file.read_text("utf-8")), schema_of(MANIFEST))
+    pytest.importorskip("jsonschema").validate(yaml.safe_load(file.read_text("utf-8")), schema_of(MANIFEST))
 
 
 def test_the_schema_refuses_what_nobody_knows():

@@ -64,8 +64,7 @@ def test_without_looking_for_files_none_is_needed(tmp_path):
 
 
 def test_a_manifest_of_before_ranks_as_its_file_says_now(tmp_path):
-    file = manifest(tmp_path, RRF)
-    before = read_text(file.read_text(), tmp_path, "hive.yaml")
+    before = read_text(manifest(tmp_path, RRF).read_text(), tmp_path, "hive.yaml")
 
     (tmp_path / "one.json").write_text('{"name": "one", "retrieval": {"depth": 60}}')
     assert settled(settled(before)).manifest.spec.retrieval.depth == 60

@@ -169,8 +169,7 @@ def test_what_is_still_to_leave_is_kept_without_its_agents():
 @given(manifests(), manifests())
 @settings(deadline=None)
 def test_who_runs_where_is_allowed_and_stays(first, second):
-    before = placed(first)
-    after = placed(second, before)
+    after = placed(second, placed(first))
     agents = {agent.name: agent for agent in expanded(second)}
 
     assert Counter(after.hosts.keys()) == Counter(agents.keys())

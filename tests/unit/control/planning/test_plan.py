@@ -134,8 +134,7 @@ def test_a_long_text_is_shown_shortened_and_told_whole():
 
 
 def test_a_secret_that_slipped_into_a_manifest_is_not_shown():
-    url = "redis://:hunter2hunter2@127.0.0.1:6379"
-    found = fleet_of(counted(2, bus=REDIS)).plan(counted(2, bus=url))
+    found = fleet_of(counted(2, bus=REDIS)).plan(counted(2, bus="redis://:hunter2hunter2@127.0.0.1:6379"))
     assert found
     assert "hunter2" not in str(found.to_json())
 

@@ -176,8 +176,7 @@ def test_files_that_are_referred_to_are_mounted_from_a_secret_and_not_read(monke
 
 
 def test_sources_are_looked_for_in_the_image_where_the_manifest_has_them():
-    learned = {"ada": (SourceConfig(str(FOLDER / "notes/pump.md"), "0" * 64),)}
-    files = rendered(SECRETIVE, learned)
+    files = rendered(SECRETIVE, {"ada": (SourceConfig(str(FOLDER / "notes/pump.md"), "0" * 64),)})
     config = next(config_in(one) for one in objects(files, "ConfigMap") if one["metadata"]["name"] == "works-ada")
     assert config.agents[0].sources == (SourceConfig("/sources/notes/pump.md", "0" * 64),)
     assert "/sources" in files["kustomization.yaml"]

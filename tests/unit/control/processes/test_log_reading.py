@@ -151,9 +151,7 @@ async def test_who_waits_for_a_log_uses_next_to_nothing(log: Path) -> None:
     assert (time.process_time() - began) < 0.3
 
 
-def test_a_reader_that_goes_away_while_a_file_is_being_opened_leaves_none_open(
-    log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_goes_away_while_a_file_is_being_opened_leaves_none_open(log: Path, monkeypatch: pytest.MonkeyPatch):
     written(log, "one")
     is_gone, opened, files = threading.Event(), log_reading._opened, list[BinaryIO]()
     going: list[Callable[[], object]] = []

@@ -176,8 +176,7 @@ def test_an_agent_whose_process_failed_has_no_source_to_blame() -> None:
 def test_facts_under_way_are_told_and_are_no_fault() -> None:
     found = status(ADA, running("bob", pending=2, outbox=1, lag=4))
     assert (found.phase, found.pending, found.lag) == ("Ready", 2, 4)
-    replicated = condition_of(found, "Replicated")
-    assert replicated.message == "bob: 4 behind, 1 to send, bob: 2 pending"
+    assert condition_of(found, "Replicated").message == "bob: 4 behind, 1 to send, bob: 2 pending"
 
 
 def test_a_process_beyond_its_limit_is_named() -> None:
@@ -216,8 +215,7 @@ def test_a_process_that_should_be_gone_is_shown_as_long_as_it_runs() -> None:
 def test_a_long_list_of_reasons_is_cut_to_a_line() -> None:
     names = [f"r-{number}" for number in range(20)]
     found = status(state=FleetState(allocation={name: {name: (name,)} for name in names}))
-    ready = condition_of(found, "Ready")
-    assert ready.message.endswith("and 15 more")
+    assert condition_of(found, "Ready").message.endswith("and 15 more")
 
 
 def proven(**heard: int) -> Running:

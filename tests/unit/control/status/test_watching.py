@@ -126,8 +126,7 @@ async def test_what_an_interrupted_apply_began_is_finished(tmp_path: Path) -> No
     world = World()
     await apply(tmp_path, world, source(tmp_path, FLAT))
     world.learn("cy", "fact")
-    folder = FleetFolder(tmp_path, "team")
-    folder.keep_manifest(source(tmp_path, agents("ada", "bob")).text, 1)
+    FleetFolder(tmp_path, "team").keep_manifest(source(tmp_path, agents("ada", "bob")).text, 1)
 
     async with watching(tmp_path, world):
         await until(lambda: set(world.alive) == {"ada", "bob"})

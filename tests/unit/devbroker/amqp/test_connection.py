@@ -203,8 +203,7 @@ async def test_a_peer_that_asks_for_heartbeats_gets_them(peer):
 
 @with_peer(limits=limits(connections_max=1))
 async def test_one_connection_too_many_is_dropped(peer):
-    other = Peer(peer.broker)
-    assert (other.wire.end, peer.wire.end) == ("aborted", "")
+    assert (Peer(peer.broker).wire.end, peer.wire.end) == ("aborted", "")
 
 
 @with_peer(is_open=False)

@@ -41,8 +41,7 @@ def test_an_annotation_of_the_broker_replaces_the_senders_own():
 
 @given(st.lists(MESSAGES, max_size=5))
 def test_a_batch_holds_its_messages_in_order(messages):
-    payload = b"".join(section(0x75, message.encoded()) for message in messages)
-    assert unbatch(payload, BATCH_FORMAT) == messages
+    assert unbatch(b"".join(section(0x75, message.encoded()) for message in messages), BATCH_FORMAT) == messages
 
 
 @given(MESSAGES, st.randoms(use_true_random=False))

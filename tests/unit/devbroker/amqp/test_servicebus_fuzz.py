@@ -92,6 +92,5 @@ def test_any_message_is_taken_or_refused_and_what_was_taken_can_be_received(head
 def test_any_outcome_is_an_end_of_the_delivery(kind, info):
     queue = world()[0]
     queue.on_message(PlayedLink(receives=False), message("x"), 0)
-    link = PlayedLink(credit=1).attach(queue)
-    link.settle(DeliveryOutcome(kind, info=info))
+    PlayedLink(credit=1).attach(queue).settle(DeliveryOutcome(kind, info=info))
     assert queue.queue.counts()["locked"] == 0

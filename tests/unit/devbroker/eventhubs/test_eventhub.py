@@ -99,13 +99,11 @@ async def test_a_receiver_needs_a_group_that_exists_and_a_partition(peer, addres
 @with_peer()
 async def test_a_batch_goes_to_one_partition_and_events_without_one_take_turns(peer):
     peer.attach_sender(0, "hub")
-    batch = b"".join(section(0x75, section(0x75, text)) for text in (b"a", b"b"))
-    peer.transfer(0, batch, fmt=BATCH_FORMAT)
+    peer.transfer(0, b"".join(section(0x75, section(0x75, text)) for text in (b"a", b"b")), fmt=BATCH_FORMAT)
     for _ in range(3):
         peer.message(0, "x")
 
-    counts = [partition.end for partition in peer.broker.entities.find("hub").partitions]
-    assert sorted(counts) == [1, 1, 1, 2]
+    assert sorted([partition.end for partition in peer.broker.entities.find("hub").partitions]) == [1, 1, 1, 2]
 
 
 @with_peer()
@@ -132,8 +130,7 @@ async def test_a_key_on_a_link_of_one_partition_is_refused(peer):
 async def test_a_higher_epoch_takes_the_partition_and_a_lower_one_does_not(peer):
     peer.attach_receiver(0, READER.format(0), credit=0)
     peer.attach_receiver(1, READER.format(0), properties={EPOCH: 5}, credit=0)
-    stolen = peer.heard(amqp.DETACH)
-    assert [(each.fields[0], each.error(2)) for each in stolen] == [(0, "amqp:link:stolen")]
+    assert [(each.fields[0], each.error(2)) for each in peer.heard(amqp.DETACH)] == [(0, "amqp:link:stolen")]
 
     peer.attach_receiver(2, READER.format(0), properties={EPOCH: 4}, credit=0)
     peer.attach_receiver(3, READER.format(0), credit=0)

@@ -35,8 +35,7 @@ def test_what_was_sent_comes_with_all_its_properties_and_is_gone_when_completed(
         session_id="s",
         application_properties={"target": "agent-1", "n": 5, "half": 0.5, "ok": True},
     )
-    sender = client.sender(name)
-    sender.send_messages(message)
+    client.sender(name).send_messages(message)
 
     receiver = client.receiver(name)
     got = one(receiver)
@@ -53,8 +52,7 @@ def test_dead_letters_of_a_subscription(client, broker):
     topic = f"t-{uuid.uuid4().hex[:8]}"
     broker.add_topic(topic)
     broker.add_subscription(topic, "s", MaxDeliveryCount=1)
-    sender = client.topic_sender(topic)
-    sender.send_messages(ServiceBusMessage("a"))
+    client.topic_sender(topic).send_messages(ServiceBusMessage("a"))
 
     receiver = client.subscription(topic, "s")
     receiver.abandon_message(one(receiver))
@@ -161,8 +159,7 @@ def test_what_is_not_dealt_with_in_time_expires(client, queue_of):
     for name in (dropped, kept):
         client.send(name, "a", time_to_live=dt.timedelta(seconds=1))
 
-    receiver = client.dead_letters(kept)
-    dead = one(receiver)
+    dead = one(client.dead_letters(kept))
     assert (str(dead), dead.dead_letter_reason) == ("a", "TTLExpiredException")
 
     assert is_empty(client.receiver(dropped))

@@ -61,15 +61,11 @@ def test_quoting_gives_the_words_of_what_was_found_and_costs_nothing() -> None:
 def test_how_quotations_are_introduced_is_no_part_of_what_keywords_are_looked_for_in() -> None:
     asked = LabelledQuestion("q", QUESTION.text, {}, acceptable=("memory", "quoted"))
 
-    given = asyncio.run(QuotingAnswerer().answer(asked, HITS))
-
-    assert answered_figures(asked, given)["keyword_hit"] == 0.0
+    assert answered_figures(asked, asyncio.run(QuotingAnswerer().answer(asked, HITS)))["keyword_hit"] == 0.0
 
 
 def test_quoting_declines_where_nothing_speaks_about_the_question() -> None:
-    given = asyncio.run(QuotingAnswerer().answer(QUESTION, HITS[1:]))
-
-    assert not given.is_known
+    assert not asyncio.run(QuotingAnswerer().answer(QUESTION, HITS[1:])).is_known
 
 
 def test_a_model_answers_and_counts_what_that_takes() -> None:

@@ -70,9 +70,7 @@ def test_a_reply_that_is_no_clear_verdict_is_none_at_all(reply: str) -> None:
 
 
 def test_a_provider_that_refuses_gives_no_verdict_and_says_why(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(BackendRejected("judge-model", "the account has no credit left"))
-
-    assert bench.verdict() is None
+    assert Bench(BackendRejected("judge-model", "the account has no credit left")).verdict() is None
     assert "no verdict on question q7: judge-model: the account has no credit left" in caplog.text
 
 

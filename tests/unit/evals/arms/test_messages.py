@@ -37,9 +37,7 @@ def test_groups_search_then_hand_over_and_each_request_has_a_reply():
 @pytest.mark.parametrize(("word", "messages"), [("alpha", 2 * (2 + 0)), ("beta", 2 * (2 + 1)), ("delta", 2 * 2)])
 def test_only_those_who_hold_what_is_shown_hand_something_over(word: str, messages: int):
     # The first question is asked by the first agent, who learned "alpha pump" itself.
-    scope = scope_of([document.text for document in THREE.documents], [word])
-
-    assert told(APART, scope).messages == [messages]
+    assert told(APART, scope_of([document.text for document in THREE.documents], [word])).messages == [messages]
 
 
 def test_a_search_by_meaning_takes_as_many():

@@ -11,8 +11,7 @@ SAID = ["pump pump leaks", "the pump is blue", "pump pump pump", "a door"]
 
 @pytest.mark.parametrize("arm", [Arm("single"), Arm("flat", 2), Arm("federated", 4, groups=2), Arm("sharded", 4)], ids=str)
 def test_what_was_said_later_comes_first_and_of_equally_new_the_more_relevant(arm: Arm):
-    days = ["2026-03-01", "2026-03-02", "2026-03-01", "2026-03-05"]
-    scope = scope_of(SAID, ["pump leaks"], said_at=days)
+    scope = scope_of(SAID, ["pump leaks"], said_at=["2026-03-01", "2026-03-02", "2026-03-01", "2026-03-05"])
 
     assert told(arm, scope, "lexical", limit=3).found == [["d0", "d2", "d1"]]
     # The door is the newest and has nothing to do with it: without vectors only words make a candidate.
@@ -27,9 +26,8 @@ def test_where_nobody_says_when_the_place_in_the_data_counts():
 
 def test_what_does_not_say_when_is_older_than_all_that_does_and_less_precise_is_earlier():
     scope = scope_of(["one", "two", "three"], [], said_at=["", "2026", "2026-01-01"])
-    names = list(newness_of(scope.documents).values())
 
-    assert names == [0, 1, 2]
+    assert list(newness_of(scope.documents).values()) == [0, 1, 2]
 
 
 def test_what_several_said_is_as_new_as_the_newest_of_them():

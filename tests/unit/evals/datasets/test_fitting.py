@@ -29,8 +29,7 @@ def test_every_document_becomes_a_fact_with_the_beginning_of_what_it_said():
     dataset = fitting(of(*given))
 
     for document, before in zip(dataset.scopes[0].documents, given, strict=True):
-        fact = new_fact(candidate_of(document), "x", 0)
-        assert document.text[:1000] in fact.content
+        assert document.text[:1000] in new_fact(candidate_of(document), "x", 0).content
         assert before.text.startswith(document.text[:10]) or document.id == "grows"
     assert dataset.left_out == {"turns without a word": 2, LeftOut.LONG_DOCUMENT: 3}
 

@@ -36,8 +36,7 @@ def written(tmp_path, questions, name="26.json", conversation=CONVERSATION):
 
 
 def test_a_turn_knows_who_said_it_when_and_after_what(tmp_path):
-    scope = load_locomo(written(tmp_path, [])).scopes[0]
-    boat, show, here, new_year = scope.documents
+    boat, show, here, new_year = load_locomo(written(tmp_path, [])).scopes[0].documents
 
     assert (boat.id, boat.speaker, boat.section, boat.source) == ("D1:1", "Ann", "session_1", "26/session_1")
     assert (boat.said_at, new_year.said_at) == ("2023-05-08T13:56", "2024-01-01T00:05")

@@ -87,9 +87,7 @@ def test_sets_of_other_formats_survive_the_exchange(tmp_path: Path) -> None:
 
 
 def test_only_what_a_reader_could_not_know_is_written(tmp_path: Path) -> None:
-    dataset = pooled(load_dataset(conversation(tmp_path)))
-
-    corpus, _ = write_jsonl(dataset, tmp_path / "written")
+    corpus, _ = write_jsonl(pooled(load_dataset(conversation(tmp_path))), tmp_path / "written")
 
     second = json.loads(corpus.read_text("utf-8").splitlines()[1])
     assert second["meta"] == {

@@ -40,8 +40,7 @@ ALWAYS_FOUND = {"security-log", "security-response"}
 
 
 def test_no_other_category_is_found_always_or_never(tmp_path):
-    dataset = generate(5_000, 50, 3)
-    (scope,) = dataset.scopes
+    (scope,) = generate(5_000, 50, 3).scopes
     counts = {question.category: 0 for question in scope.questions if question.is_answerable}
     for question in scope.questions:
         if question.is_answerable:

@@ -110,9 +110,7 @@ def test_coherent_placement_stands_beside_the_same_arm_dealt_round_robin(page):
 
 
 def test_the_first_design_has_its_loss_with_an_interval(page):
-    told = page.words["merged-by-rank"].replace("\N{MINUS SIGN}", "-")
-
-    assert re.search(r"-0\.\d{3} +-0\.\d{3} to", told)
+    assert re.search(r"-0\.\d{3} +-0\.\d{3} to", page.words["merged-by-rank"].replace("\N{MINUS SIGN}", "-"))
 
 
 def test_baselines_have_a_section(page):
@@ -201,9 +199,8 @@ def test_it_does_not_promise_what_a_language_model_says_twice(tmp_path):
 def test_hostile_names_stay_words(tmp_path):
     words = "</style></svg><script>alert(1)</script>\" onload='x' $5^2$ ${title} \u202e"
     wanted = experiment("a<b>&\"'", arms=ARMS[:4], faults=[Fault()])
-    folder = write_run(tmp_path / "run", wanted, words=words, failed={"flat": words})
 
-    page = Page(write_report(folder))
+    page = Page(write_report(write_run(tmp_path / "run", wanted, words=words, failed={"flat": words})))
 
     assert "script" not in page.tags
     assert page.tags.count("style") == 1

@@ -94,9 +94,8 @@ def test_data_sets_of_like_names_get_files_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setattr(drawings, "as_part", lambda *_: "")
     monkeypatch.setattr(drawings, "as_png", lambda *_: b"")
     wanted = experiment("A b", "a-B", "é", arms=(Arm("single"), Arm("sharded", 10)), faults=[Fault()])
-    folder = write_run(tmp_path / "run", wanted, questions=6)
 
-    names = [plot.name for plot in drawn(read_scorecard(folder)).all]
+    names = [plot.name for plot in drawn(read_scorecard(write_run(tmp_path / "run", wanted, questions=6))).all]
 
     assert len(set(names)) == len(names)
     assert {"by-category-a-b", "by-category-a-b-2", "by-category-data"} <= set(names)
@@ -109,8 +108,7 @@ def test_drawings_of_a_former_report_are_taken_away(folder, drawings, monkeypatc
 
     write_report(folder)
 
-    there = {path.stem for path in (folder / "plots").iterdir()}
-    assert there == {plot.name for plot in drawings.all}
+    assert {path.stem for path in (folder / "plots").iterdir()} == {plot.name for plot in drawings.all}
 
 
 def test_without_matplotlib_the_page_has_its_tables_and_says_what_to_install(folder):

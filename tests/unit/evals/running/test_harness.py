@@ -56,9 +56,7 @@ def test_sharing_finds_what_one_memory_finds_and_says_what_it_cost(whole: RunRes
 
 
 def test_the_same_seed_writes_the_same_bytes(whole: RunResult, tmp_path: Path):
-    again = run(order(tmp_path / "run"), quiet)
-
-    assert rows(again.folder) == rows(whole.folder)
+    assert rows(run(order(tmp_path / "run"), quiet).folder) == rows(whole.folder)
 
 
 def _unfinished(folder: Path) -> None:
@@ -96,9 +94,7 @@ def test_what_was_interrupted_goes_on_to_the_same_result(interrupted: Callable[[
 
 
 def test_an_arm_that_fails_is_a_cell_with_its_reason_and_the_others_go_on(tmp_path: Path):
-    experiment = replace(EXPERIMENT, arms=(Arm(), Arm("routed", 3, fan_out=1)))
-
-    result = run(order(tmp_path / "run", experiment), quiet)
+    result = run(order(tmp_path / "run", replace(EXPERIMENT, arms=(Arm(), Arm("routed", 3, fan_out=1)))), quiet)
 
     (failed,) = result.failed
     assert failed.id == "demo-routed-3-round-robin-lexical-s1-fan1"

@@ -44,9 +44,7 @@ def test_so_many_of_each_category_are_spread_over_all_of_them_in_their_order():
 
 
 def test_documents_stay_whatever_is_asked_and_a_scope_without_a_question_is_not_learned():
-    dataset = Dataset("x", (scope("a", "one"), scope("b", "two", "two")))
-
-    left = cut(dataset, ["q1"])
+    left = cut(Dataset("x", (scope("a", "one"), scope("b", "two", "two"))), ["q1"])
 
     assert [(one.name, len(one.documents)) for one in left.scopes] == [("b", 1)]
 

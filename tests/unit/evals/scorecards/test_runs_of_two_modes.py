@@ -33,9 +33,8 @@ def test_where_one_run_ranks_in_several_ways_nothing_is_guessed(tmp_path: Path):
     asked = rows("ndcg@10", [0.9] * 30)
     one = side_of(str(written_run(tmp_path / "one", {SINGLE_ID: asked})))
     two = {SINGLE_ID.replace("hybrid", name): asked for name in ("words", "meaning")}
-    several = side_of(str(written_run(tmp_path / "several", two, BOTH)))
 
-    found = compare_sides(one, several)
+    found = compare_sides(one, side_of(str(written_run(tmp_path / "several", two, BOTH))))
 
     assert [cell.before for cell in found.cells] == ["notes-bm25-s1", "notes-random-s1"]
     assert (SINGLE_ID, f"only in {one.name}") in found.left_out
@@ -45,9 +44,8 @@ def test_cells_of_one_name_are_never_given_to_others(tmp_path: Path):
     asked = rows("ndcg@10", [0.9] * 30)
     both = replace(NOTES, retrieval=(Retrieval(), Retrieval("lexical", "lexical")))
     wide = side_of(str(written_run(tmp_path / "wide", {SINGLE_ID: asked, lexical(SINGLE_ID): asked}, both)))
-    narrow = side_of(str(written_run(tmp_path / "narrow", {SINGLE_ID: asked})))
 
-    found = compare_sides(wide, narrow)
+    found = compare_sides(wide, side_of(str(written_run(tmp_path / "narrow", {SINGLE_ID: asked}))))
 
     assert (SINGLE_ID, SINGLE_ID) in {(cell.before, cell.after) for cell in found.cells}
     assert (lexical(SINGLE_ID), f"only in {wide.name}") in found.left_out

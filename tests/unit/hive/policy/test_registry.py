@@ -29,9 +29,8 @@ def copies() -> tuple[Registry, Registry]:
 def test_the_last_writer_wins_in_whatever_order_entries_come():
     here, there = copies()
     first = here.write("trust/ann", "0.5", "mod", at(1))
-    second = here.write("trust/ann", "1.5", "mod", at(2))
 
-    there.take([second, first], NOW_MS)
+    there.take([here.write("trust/ann", "1.5", "mod", at(2)), first], NOW_MS)
 
     assert here.get("trust/ann") == there.get("trust/ann") == 1.5
     assert here.fingerprint(b"s") == there.fingerprint(b"s")
@@ -184,8 +183,7 @@ def test_deleting_takes_the_value_away_for_good():
     here, there = copies()
     old = here.write("agent/ann", '{"node":"n1"}', "ann", at(1))
 
-    gone = here.write("agent/ann", "", "ann", at(2))
-    there.take([gone, old], NOW_MS)
+    there.take([here.write("agent/ann", "", "ann", at(2)), old], NOW_MS)
 
     assert here.get("agent/ann") is there.get("agent/ann") is None
     assert here.with_prefix("agent/") == {}
@@ -195,15 +193,13 @@ def test_deleting_takes_the_value_away_for_good():
 def test_an_entry_from_beyond_hive_time_is_nobodys():
     here, _ = copies()
     latest = RegistryEntry("agent/ann", "{}", at(DRIFT_MS), "ann")
-    beyond = RegistryEntry("agent/bob", "{}", at(DRIFT_MS + 1), "bob")
-    assert here.take([latest, beyond], NOW_MS) == (latest,)
+    assert here.take([latest, RegistryEntry("agent/bob", "{}", at(DRIFT_MS + 1), "bob")], NOW_MS) == (latest,)
 
 
 def test_a_sweep_forgets_what_was_taken_before_the_clock_was_known_and_hands_back_ones_own():
     here, there = copies()
     mine = here.write("trust/ann", "0.5", "mod", at(10**9, b"me"))
-    others = RegistryEntry("agent/bob", "{}", at(10**9, b"you"), "bob")
-    here.take([others], None)
+    here.take([RegistryEntry("agent/bob", "{}", at(10**9, b"you"), "bob")], None)
 
     (own,) = here.sweep(NOW_MS, lambda entry: entry.stamp.actor == b"me")
     again = here.write_again(own, at(5, b"me"))
@@ -276,9 +272,8 @@ def test_what_somebody_decided_whom_a_revoked_key_appointed_counts_as_its_own():
     assert [entry.key for entry in here.entries() if entry.by == "may"] == [f"redacted/{number}" for number in range(5)]
 
     revoked.add(b"mod's key")
-    gone = here.disown()
 
-    assert {entry.key for entry in gone} == {"moderator/may", "redacted/0", "redacted/1", "redacted/2"}
+    assert {entry.key for entry in here.disown()} == {"moderator/may", "redacted/0", "redacted/1", "redacted/2"}
     assert [entry.key for entry in here.entries()] == ["redacted/3", "redacted/4"]
 
 

@@ -35,8 +35,7 @@ def test_what_is_written_at_one_node_everybody_knows(make):
 
 
 def test_an_entry_is_durable_before_it_is_told():
-    hive = Hive(flat())
-    effects = hive.tell("n0", Write("r", [("agent/ines", "{}")], "ines"))
+    effects = Hive(flat()).tell("n0", Write("r", [("agent/ines", "{}")], "ines"))
     assert isinstance(effects[0], Persist)
     assert REGISTRY in {record.table for record in effects[0].records}
     assert [effect.to for effect in effects if isinstance(effect, Send)] == [("n1", "n2")]

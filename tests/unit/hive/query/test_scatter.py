@@ -257,7 +257,6 @@ def test_a_favoured_set_gives_more_candidates_and_the_merged_pool_is_as_deep_as_
 
 
 def test_requests_say_how_much_time_is_left():
-    scatter = scatter_of(TWO, deadline_ms=1_000)
-    (first, _) = scatter.start(100)
+    (first, _) = scatter_of(TWO, deadline_ms=1_000).start(100)
     assert isinstance(first.message, PoolRequest)
     assert first.message.left_ms == 900

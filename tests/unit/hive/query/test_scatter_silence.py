@@ -49,8 +49,7 @@ def test_every_member_has_its_turn_before_a_short_deadline():
 
 
 def test_a_slow_reply_gets_a_rival_and_the_first_answer_counts():
-    latencies = taught(20)
-    scatter = scatter_of(ONE, latencies=latencies)
+    scatter = scatter_of(ONE, latencies=taught(20))
     scatter.start(0)
 
     assert wait(scatter, 20) == [(20, "b", "s")]
@@ -210,17 +209,14 @@ def test_when_only_the_dead_are_left_they_are_asked_together():
     scatter = scatter_of(ONE, latencies=believed_dead("b", "c"))
     scatter.start(0)
 
-    effects = scatter.take("a", pool_reply("s", "1", missing=("p1",)), 5)
-
-    assert asked(effects) == [("b", "s"), ("c", "s")]
+    assert asked(scatter.take("a", pool_reply("s", "1", missing=("p1",)), 5)) == [("b", "s"), ("c", "s")]
     wait(scatter, 5 + SETTINGS.doubted_ms)
     assert scatter.is_done
     assert scatter.gathered().missing == ("p1",)
 
 
 def test_a_node_that_others_believe_dead_still_asks_itself_first():
-    scatter = scatter_of(ONE, node="c", latencies=believed_dead("a", "b", "c"))
-    assert asked(scatter.start(0)) == [("me", "s")]
+    assert asked(scatter_of(ONE, node="c", latencies=believed_dead("a", "b", "c")).start(0)) == [("me", "s")]
 
 
 def test_a_member_that_died_costs_one_question():

@@ -148,9 +148,8 @@ def test_who_joins_is_asked_and_who_left_is_not():
     for _ in range(20):
         timetable.choose(PEERS, trusted)
     members = [*PEERS[5:], "new"]
-    asked = {peer for _ in range(200) for peer in timetable.choose(members, trusted)}
 
-    assert asked == set(members)
+    assert {peer for _ in range(200) for peer in timetable.choose(members, trusted)} == set(members)
 
 
 def test_convergence_is_the_share_of_contents_that_all_hold():
@@ -186,14 +185,12 @@ CROWDS = [
 
 @pytest.mark.parametrize(("members", "facts_each"), CROWDS)
 def test_everybody_has_everything_within_a_few_rounds(members, facts_each):
-    trial = spread(members, facts_each, seed=members + facts_each)
-    assert trial.rounds <= 0.54 * log2(members) + 4
+    assert spread(members, facts_each, seed=members + facts_each).rounds <= 0.54 * log2(members) + 4
 
 
 @pytest.mark.parametrize("members", [10, thorough(50)])
 def test_a_fifth_of_all_messages_lost_only_delays(members):
-    trial = spread(members, 5, seed=members, loss=0.2)
-    assert trial.rounds <= 1.7 * (0.54 * log2(members) + 4) + 2
+    assert spread(members, 5, seed=members, loss=0.2).rounds <= 1.7 * (0.54 * log2(members) + 4) + 2
 
 
 def test_two_halves_agree_again_within_a_few_rounds_of_meeting():
@@ -207,9 +204,8 @@ def test_more_facts_than_go_first_all_arrive_however_unsure():
     members = [Member(f"m{number}", chance, settings) for number in range(5)]
     for member in members:
         member.say(*[f"{member.name} says {number}." for number in range(60)], confidence=0.1)
-    crowd = Crowd(members, chance)
 
-    assert rounds_until(crowd, have(members, 300)) <= 10
+    assert rounds_until(Crowd(members, chance), have(members, 300)) <= 10
     assert convergence_check([member.contents() for member in members]) == 1.0
 
 

@@ -99,8 +99,7 @@ def test_only_the_author_and_a_moderator_take_an_assertion_away(by, is_taken):
 def test_a_removal_names_the_fact_it_means():
     here = share()
     said(here)
-    removal = msgspec.structs.replace(gone(here), fact_id="another")
-    here.take([], [removal], [], COURT)
+    here.take([], [msgspec.structs.replace(gone(here), fact_id="another")], [], COURT)
     assert len(here) == 1
 
 
@@ -183,9 +182,7 @@ def test_an_assertion_another_way_than_its_author_made_it_is_refused_with_its_re
         Sealed(given.dot, given.assertion, b""),
     ]
 
-    taken = there.take(forged, [], [], court)
-
-    assert taken.refused == {"not sealed by its agent": 4}
+    assert there.take(forged, [], [], court).refused == {"not sealed by its agent": 4}
     assert len(there) == 0
     assert there.take([given], [], [], court).adds == (given,)
 
@@ -320,9 +317,7 @@ def test_the_records_of_every_change_make_the_same_share_again():
 
 
 def test_another_boot_writes_under_another_name_and_knows_its_former_ones():
-    here = share()
-    records = said(here).records
-    again = reloaded(records)
+    again = reloaded(said(share()).records)
 
     said(again, assertion("The door is open."))
 
@@ -364,9 +359,7 @@ def test_what_was_seen_of_others_is_forgotten_for_good_though_it_was_once_seen_o
     removal = Removal(second.assertion.fact_id, (second.dot,), "bo", "retracted", Stamp(FIRST_MS + 1))
     records = [*here.take([second], [removal], (), COURT).records, *here.take([first], (), (), COURT).records]
 
-    let_go = here.drop_others()
-
-    assert not reloaded([*records, *let_go.records]).members.has_seen(second.dot)
+    assert not reloaded([*records, *here.drop_others().records]).members.has_seen(second.dot)
 
 
 def test_a_thousand_changes_of_mind_leave_one_number_and_one_assertion():

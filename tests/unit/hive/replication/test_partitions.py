@@ -146,9 +146,7 @@ def test_an_older_topology_changes_nothing():
     newer = hive.topology.with_nodes(["n0", "n1"])
     hive.tell("n0", Rearrange(newer))
 
-    effects = hive.tell("n0", Rearrange(flat("n0", "n1", "n2")))
-
-    assert effects == []
+    assert hive.tell("n0", Rearrange(flat("n0", "n1", "n2"))) == []
     assert hive.nodes["n0"].topology is newer
 
 
@@ -156,8 +154,7 @@ def test_a_flat_joiner_is_incomplete_until_it_agrees_with_one_who_has_everything
     hive = filled(flat("n0", "n1"))
     hive.is_lost = lambda *args: isinstance(args[2], SyncStep | SyncState)
     hive.rearrange(hive.topology.with_nodes(["n0", "n1", "n2"]))
-    name = hive.topology.read_set("n2")[0].name
-    asked = PoolRequest("q", name, hive.topology.epoch, probe(), 1_000)
+    asked = PoolRequest("q", hive.topology.read_set("n2")[0].name, hive.topology.epoch, probe(), 1_000)
 
     assert hive.nodes["n2"].search(asked, hive.clock()).missing == ("all",)
     assert hive.ask("n2").completeness == 1.0

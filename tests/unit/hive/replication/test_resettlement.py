@@ -196,8 +196,7 @@ def test_what_has_expired_does_not_come_back():
     hive.clock.pass_(2 * HOUR_MS)
 
     assert moved(hive, flat("y"), FORGETFUL).fact("y") is None
-    snapshot = read(hive)
-    assert facts_of(snapshot, FORGETFUL, Random(1), hive.clock()) == ()
+    assert facts_of(read(hive), FORGETFUL, Random(1), hive.clock()) == ()
 
 
 def test_confidence_fades_by_the_age_it_has():

@@ -60,10 +60,8 @@ def test_replicas_and_partitions_can_be_set(replicas, partitions):
 
 
 def test_nodes_with_neighbouring_names_are_in_different_sets():
-    placement = first_placement(named(48))
-    for members in placement.sets:
-        numbers = [int(node[-3:]) for node in members]
-        assert min(b - a for a, b in pairwise(numbers)) >= 16
+    for members in first_placement(named(48)).sets:
+        assert min(b - a for a, b in pairwise([int(node[-3:]) for node in members])) >= 16
 
 
 def test_what_cannot_be_placed_is_refused():
@@ -193,8 +191,7 @@ def test_everybody_computes_this_very_placement():
 def test_whatever_happens_sets_stay_aligned_and_shares_even(replicas, partitions, steps, chance):
     old = first_placement(steps[0], replicas, partitions)
     for step in steps[1:]:
-        shuffled = chance.sample(sorted(step), len(step))
-        new = old.with_nodes(shuffled)
+        new = old.with_nodes(chance.sample(sorted(step), len(step)))
 
         assert new == old.with_nodes(sorted(step))
         assert sorted([*new.spares, *(node for members in new.sets for node in members)]) == sorted(step)

@@ -49,8 +49,7 @@ def test_one_rater_counts_for_twenty_at_the_most():
 
 
 def test_half_of_an_experience_is_forgotten_after_thirty_days():
-    old = trust_of("ann", Rating("bob", "ann", 4, 0, NOW_MS - 30 * DAY_MS))
-    assert old == pytest.approx(2 * 3 / 4)
+    assert trust_of("ann", Rating("bob", "ann", 4, 0, NOW_MS - 30 * DAY_MS)) == pytest.approx(2 * 3 / 4)
 
 
 def test_a_rating_from_the_future_counts_whole_and_no_more():
@@ -188,8 +187,7 @@ def test_nothing_is_computed_again_while_nothing_that_matters_changed(monkeypatc
 
 
 def test_another_experience_is_added_to_what_is_left_of_those_before():
-    first = rating_value(None, True, NOW_MS)
-    assert first == f'{{"good":1.0,"bad":0.0,"at_ms":{NOW_MS}}}'
+    assert rating_value(None, True, NOW_MS) == f'{{"good":1.0,"bad":0.0,"at_ms":{NOW_MS}}}'
     earlier = {"good": 4.0, "bad": 2.0, "at_ms": NOW_MS - 30 * DAY_MS}
     assert rating_value(earlier, False, NOW_MS) == f'{{"good":2.0,"bad":2.0,"at_ms":{NOW_MS}}}'
 

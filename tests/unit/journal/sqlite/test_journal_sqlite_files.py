@@ -232,8 +232,7 @@ def test_a_forgotten_journal_ends_its_thread(tmp_path: Path) -> None:
     before = threading.active_count()
 
     async def scenario() -> None:
-        journal = await sqlite.open(tmp_path / "node.sqlite")
-        await journal.write([A_RECORD])
+        await (await sqlite.open(tmp_path / "node.sqlite")).write([A_RECORD])
 
     asyncio.run(scenario())
     gc.collect()

@@ -240,9 +240,7 @@ def flipped_twice(whole: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-async def test_a_full_disk_refuses_whole_appends_and_the_ledger_goes_on_when_there_is_room(
-    tmp_path: Path, is_shared: bool
-) -> None:
+async def test_a_full_disk_refuses_whole_appends_and_the_ledger_goes_on_when_there_is_room(tmp_path: Path, is_shared: bool):
     ledger = await sqlite.open(tmp_path / "ledger.sqlite", is_shared)
     await ledger.append("a", 0, steps(1))
     with files_of_at_most(1_000_000):

@@ -31,9 +31,8 @@ def test_what_documents_have_and_nobody_declared_is_shown_too(tmp_path):
 
 def test_of_many_values_the_most_frequent_are_shown(tmp_path):
     collection = workspace(tmp_path).collection("kb")
-    counts = {f"value-{n:03}": n for n in range(1, 201)}
 
-    field = described(collection, {"category": counts}, 200).fields[0]
+    field = described(collection, {"category": {f"value-{n:03}": n for n in range(1, 201)}}, 200).fields[0]
 
     assert (field.values_count, len(field.values), field.values[0]) == (200, VALUES_SHOWN, ("value-200", 200))
 

@@ -107,9 +107,8 @@ def test_what_has_no_effect_is_a_warning_and_keeps_nobody(odd, tmp_path):
 
 def test_defaults_that_are_written_out_mislead_nobody(tmp_path):
     written = RetrievalConfig(name="v1", collection="kb").model_dump_json(by_alias=True)
-    here = workspace(tmp_path, config=written)
 
-    assert check_config(here, "v1", has_embeddings=True).findings == ()
+    assert check_config(workspace(tmp_path, config=written), "v1", has_embeddings=True).findings == ()
 
 
 def test_a_default_gives_way_to_a_smaller_top_k(tmp_path):

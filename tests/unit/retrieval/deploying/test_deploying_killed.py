@@ -109,12 +109,9 @@ class TestAKill:
         put(place, "good")
         put(place, "best")
         history = place.workspace.history_file
-        whole = history.read_bytes()
-        history.write_bytes(whole[:-30])
+        history.write_bytes(history.read_bytes()[:-30])
 
-        told = read_deployments(place.workspace)
-
-        assert [one.config for one in told] == ["good", "best"]
+        assert [one.config for one in read_deployments(place.workspace)] == ["good", "best"]
         assert history.read_bytes().count(b"\n") == 2
 
     def test_of_a_real_process_leaves_a_workspace_that_works(self, place):

@@ -113,8 +113,7 @@ class TestTheRules:
         assert kinds(decide(None, evaluation("D", "E", "r."))) == ["misleads"]
 
     def test_a_measurement_during_which_the_model_failed_decides_nothing(self):
-        failed = "the embedding model failed: answered by words alone"
-        before = evaluation(*["D"] * 8, notes=(failed,))
+        before = evaluation(*["D"] * 8, notes=("the embedding model failed: answered by words alone",))
 
         found = decide(before, evaluation(*["rs"] * 8, name="new"))
 
@@ -161,9 +160,7 @@ class TestThreeLevels:
         return asyncio.run(judge(bench(folder, index or Ranked(self.worse_and_better)), active, candidate))
 
     def test_a_fleet_asks_with_a_workspace_and_two_configurations(self, tmp_path):
-        keyword = config("old", retrieval={"method": "keyword"})
-
-        found = self.judged(tmp_path, keyword, self.new)
+        found = self.judged(tmp_path, config("old", retrieval={"method": "keyword"}), self.new)
 
         assert (found.allowed, found.level) == (True, "behavioural")
         assert len(found.comparison.after.rows) == QUESTIONS
@@ -184,9 +181,7 @@ class TestThreeLevels:
         assert "colour" in found.as_text
 
     def test_what_is_only_odd_is_remarked(self, tmp_path):
-        odd = config("new", retrieval={"method": "keyword", "fusion": "rrf"})
-
-        found = self.judged(tmp_path, None, odd)
+        found = self.judged(tmp_path, None, config("new", retrieval={"method": "keyword", "fusion": "rrf"}))
 
         assert found.allowed
         assert "fusion" in found.remarks[0]
@@ -321,9 +316,7 @@ def test_it_is_measured_on_the_documents_as_they_are_now(workspace):
     for path in (workspace.root / "documents/api").iterdir():
         path.write_text("# Moved\n\nThis page is empty now.\n")
 
-    found = measured(workspace, lambda bench: judge(bench, None, FILTERED))
-
-    assert found.candidate.nudcg == 0.0
+    assert measured(workspace, lambda bench: judge(bench, None, FILTERED)).candidate.nudcg == 0.0
 
 
 def test_measuring_twice_gives_the_same(workspace):

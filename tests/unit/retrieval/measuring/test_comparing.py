@@ -47,8 +47,7 @@ def test_the_difference_is_that_of_the_means_with_an_interval_around_it():
 
 
 def test_nothing_that_either_shows_lies_behind_the_cut():
-    wide = config("wide", retrieval={"top_k": 20})
-    long = evaluation("." * 14 + "D", of=wide).at(20)
+    long = evaluation("." * 14 + "D", of=config("wide", retrieval={"top_k": 20})).at(20)
 
     found = compare(evaluation("rst"), long)
 
@@ -103,5 +102,4 @@ def test_values_stay_in_their_range_and_the_interval_around_its_mean(pairs):
     assert -2 <= found.nudcg.difference.low <= found.nudcg.difference.difference + 1e-12
     assert found.nudcg.difference.difference - 1e-12 <= found.nudcg.difference.high <= 2
     assert 0 < found.nudcg.difference.p <= 1
-    came = sum(len(move.came) - len(move.went) for move in found.moves)
-    assert came == found.more_distractors
+    assert sum(len(move.came) - len(move.went) for move in found.moves) == found.more_distractors

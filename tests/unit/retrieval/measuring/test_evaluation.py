@@ -118,8 +118,7 @@ def test_every_measure_stays_in_its_range(answers, k):
     for metric in METRICS:
         for value in found.values(metric):
             assert value is not None
-            low = {"udcg": -k, "nudcg": -1}.get(metric, 0)
-            assert low <= value <= (k if metric == "udcg" else 1 + 1e-12)
+            assert {"udcg": -k, "nudcg": -1}.get(metric, 0) <= value <= (k if metric == "udcg" else 1 + 1e-12)
     assert 0 <= found.contaminated <= len(answers)
     assert found.distractors_in(1) <= found.distractors <= 2 * len(answers)
     assert all(value <= best + 1e-12 for value, best in zip(found.curve, found.ideal_curve, strict=True))

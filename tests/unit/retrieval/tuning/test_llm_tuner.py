@@ -58,9 +58,7 @@ def test_the_model_reads_what_misled_and_writes_the_next_configuration(tmp_path)
 def test_a_reply_that_cannot_be_used_is_told_with_everything_that_is_wrong(tmp_path, bad, told):
     model, one = tuner(bad, GOOD)
 
-    proposal = asyncio.run(one.propose(situation_of(tmp_path)))
-
-    assert proposal.config.filters == {"category": ["api"]}
+    assert asyncio.run(one.propose(situation_of(tmp_path))).config.filters == {"category": ["api"]}
     assert f"Your last reply could not be used:\n- {told}" in model.prompts[1].instructions
     assert model.prompts[0].text == model.prompts[1].text
 

@@ -30,8 +30,7 @@ def test_candidates_are_halved_from_a_third_of_the_questions_to_all(tmp_path):
     tuner = SearchTuner(SearchSettings(width=8, rounds_max=1, patience=1))
     found = tuned(bench(tmp_path, questions=42), tuner, Order(name="better"))
 
-    tries = [len(step.measured.rows) for step in found.steps if not step.is_whole]
-    assert tries == [7] * 8 + [14] * 4
+    assert [len(step.measured.rows) for step in found.steps if not step.is_whole] == [7] * 8 + [14] * 4
     assert found.steps[13].number == 1
     assert found.steps[13].config.filters == max(found.steps[9:13], key=lambda step: step.nudcg).config.filters
 

@@ -160,8 +160,7 @@ def test_what_was_measured_already_is_not_measured_again(tmp_path):
 def test_nothing_is_overwritten_and_numbers_go_on(tmp_path):
     it = bench(tmp_path)
     (tmp_path / "configs" / "better-004.json").write_text('{"name": "better-004", "collection": "kb"}')
-    found = tuned(it, Scripted(only("api")))
-    assert found.best.config.name == "better-005"
+    assert tuned(it, Scripted(only("api"))).best.config.name == "better-005"
 
     with pytest.raises(InvalidInput, match="a configuration better already"):
         tuned(it, Scripted(only("api")))

@@ -253,9 +253,7 @@ async def test_what_was_cut_short_is_told_again_and_once(tmp_path: Path, town: T
 
     async with town.hive(NEXT["sharded"], "a", "b") as (ann, ben):
         await until(lambda: not (ann.is_busy or ben.is_busy))
-        own = await ann.memory.local_get_all_facts()
-        assert {fact.sharing for fact in own} == {Sharing.SHARED}
+        assert {fact.sharing for fact in await ann.memory.local_get_all_facts()} == {Sharing.SHARED}
         listed = await ben.memory.get_all_facts()
         assert sorted(fact.content for fact in listed) == [f"Pump {number} is red." for number in range(10)]
-    found = await held(tmp_path, NEXT["sharded"])
-    assert [len(fact.provenance) for fact in found] == [1] * 10
+    assert [len(fact.provenance) for fact in await held(tmp_path, NEXT["sharded"])] == [1] * 10

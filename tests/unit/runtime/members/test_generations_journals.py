@@ -239,9 +239,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
     assert hives(tmp_path) == ["fleet"]
 
 
-def test_journals_that_read_otherwise_than_they_were_written_take_no_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_journals_that_read_otherwise_than_they_were_written_take_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     before, real = begun(tmp_path), generations.Resettlement.journals
 
     def forgetful(work: generations.Resettlement) -> Iterator[Journal]:

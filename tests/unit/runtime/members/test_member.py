@@ -123,8 +123,7 @@ async def test_a_joiner_is_taken_in_and_one_that_leaves_is_a_member_no_more(town
     assert await bob.leave(20)
     await until(lambda: "bob" not in ann.member.node.topology.nodes)
     assert "eve" in ann.member.node.topology.nodes
-    hits = await until(lambda: eve.memory.search_facts("pump"))
-    assert len(hits) == 1
+    assert len(await until(lambda: eve.memory.search_facts("pump"))) == 1
 
 
 async def test_a_bus_that_carries_nothing_is_told(town: Town) -> None:

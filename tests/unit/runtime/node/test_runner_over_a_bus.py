@@ -145,8 +145,7 @@ async def test_while_the_bus_is_gone_the_node_answers_and_sends_it_all_when_it_i
         assert stage.runner.is_busy
         stage.bus.error = None
 
-        said = await stage.said(9)
-        assert [str(message).split()[-1][0] for message in said] == list("012012012")
+        assert [str(message).split()[-1][0] for message in await stage.said(9)] == list("012012012")
         await until(lambda: stage.node.events.count(Reconnected()) == 1)
         assert stage.runner.figures.sends_lost == 0
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]

@@ -40,8 +40,7 @@ def test_an_error_brings_its_traceback(stream: io.StringIO) -> None:
     except KeyError:
         logging.getLogger("hive_mind").exception("failed")
 
-    said = json.loads(stream.getvalue())
-    assert said["error"].endswith("KeyError: 'gone'")
+    assert json.loads(stream.getvalue())["error"].endswith("KeyError: 'gone'")
 
 
 def test_spans_go_to_stderr_and_the_last_ones_are_not_lost() -> None:

@@ -96,9 +96,8 @@ def test_any_json_is_read(value: object):
 def test_a_large_file_is_not_taken_apart_only_to_be_refused(monkeypatch: pytest.MonkeyPatch):
     made = []
     monkeypatch.setattr("yaml.compose_all", lambda *given: made.append(given) or [])
-    large = "".join(f"key{n}: {n}\n" for n in range(50_001))
 
-    assert nested_text(large) is None
+    assert nested_text("".join(f"key{n}: {n}\n" for n in range(50_001))) is None
     assert not made
     nested_text("port: 5432")
     assert made

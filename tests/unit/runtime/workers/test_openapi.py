@@ -155,9 +155,7 @@ async def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Pa
         assert [(name, says["kind"]) for name, says in await events(call, "why", fact_id="x")] == [("error", "InvalidInput")]
 
 
-async def test_a_request_is_where_it_declares_to_be_and_refused_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_request_is_where_it_declares_to_be_and_refused_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     async def answered(call: Caller, headers: dict[str, str]) -> list[tuple[int, str]]:
         replies = [await call.post(f"/v1/agents/ada{path}", body, headers) for path, body in WAYS]
         return [(status, told.get("error", "")) for status, told in replies]

@@ -61,9 +61,7 @@ async def test_an_agent_with_a_language_model_is_told_its_prompt(tmp_path: Path,
         ({"nodes": (NodeConfig("town", (*NAMES, "eve")),)}, InvalidInput),
     ],
 )
-def test_a_configuration_that_can_not_be_is_refused_at_once(
-    tmp_path: Path, fields: dict[str, Any], error: type[Exception]
-) -> None:
+def test_a_configuration_that_can_not_be_is_refused_at_once(tmp_path: Path, fields: dict[str, Any], error: type[Exception]):
     with pytest.raises(error):
         asyncio.run(open_worker(config(tmp_path, **fields), lambda _: None))
 

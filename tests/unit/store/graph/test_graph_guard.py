@@ -142,8 +142,7 @@ json.dump(told, sys.stdout)
 
 def test_past_the_words_the_system_itself_lets_no_query_read_or_write_a_file(tmp_path):
     """The same queries without the first wall: what the second and the third one hold."""
-    record = asyncio.run(written(tmp_path, pump()))
-    asyncio.run(answered(record))
+    asyncio.run(answered(asyncio.run(written(tmp_path, pump()))))
     (tmp_path / "out").mkdir()
     (tmp_path / "secret.csv").write_text("name\nthe secret\n")
     (tmp_path / "secret.json").write_text('[{"id": "the secret", "name": "the secret"}]')
