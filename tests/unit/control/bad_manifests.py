@@ -35,6 +35,16 @@ def one_agent(fields: str) -> str:
     return HEAD + "  agents:\n    - {" + fields + "}\n"
 
 
+def in_spec(name: str, line: str, path: str, words: str) -> Bad:
+    """One with this line in its `spec`."""
+    return bad(name, within(f"  {line}\n"), (7, f"spec.{path}", words))
+
+
+def of_agent(name: str, fields: str, path: str, words: str) -> Bad:
+    """One whose agent has these fields."""
+    return bad(name, one_agent(fields), (6, f"spec.agents[0].{path}", words))
+
+
 _BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
 )
@@ -67,7 +77,7 @@ NO_YAML = (
 )
 
 WRONG_FORM = (
-    bad("a call of Python", one_agent("name: !!python/object/apply:os.getcwd []"), (6, "spec.agents[0].name", "tags")),
+    of_agent("a call of Python", "name: !!python/object/apply:os.getcwd []", "name", "tags"),
     bad("a key twice", within("  store: kuzu\n  store: memory\n"), (8, "spec.store", "first in line 7")),
     bad("a list for a key", within("  ? [a]\n  : b\n"), (7, "spec", "a key is a list")),
     bad("a list merged", within("  <<: [1]\n"), (7, "spec", "<<")),
@@ -82,25 +92,23 @@ WRONG_FORM = (
     bad("agents that are commented out", HEAD + "  agents:\n    # - name: ada\n", (5, "spec.agents", "no value")),
     bad("agents by name", HEAD + "  agents:\n    ada: {}\n", (5, "spec.agents", "a list")),
     bad("an agent that is a word", HEAD + "  agents:\n    - ada\n", (6, "spec.agents[0]", "a section")),
-    bad("an agent without a name", one_agent("domain: ferries"), (6, "spec.agents[0].name", "is missing")),
-    bad("an agent called on", one_agent("name: on"), (6, "spec.agents[0].name", 'quotes: "on"')),
-    bad("a version for text", one_agent("name: ada, env: {VERSION: 1.20}"), (6, "spec.agents[0].env.VERSION", 'quotes: "1.20"')),
-    bad("a number that is text", within('  gossip: {fanout: "2"}\n'), (7, "spec.gossip.fanout", "a whole number")),
-    bad("an octal number", within("  gossip: {fanout: 010}\n"), (7, "spec.gossip.fanout", "a whole number")),
-    bad(
-        "half a replica", within("  topology: {kind: sharded, replicas: 1.5}\n"), (7, "spec.topology.replicas", "a whole number")
-    ),
-    bad("an infinite time", within("  gossip: {periodS: .inf}\n"), (7, "spec.gossip.periodS", "finite")),
-    bad("not a number", within("  lifecycle: {decayPerHour: .nan}\n"), (7, "spec.lifecycle.decayPerHour", "finite")),
-    bad("a number out of range", within("  promotion: {confidenceMin: 3}\n"), (7, "spec.promotion.confidenceMin", "at most 1")),
-    bad("a negative time", within("  retrieval: {deadlineS: -1}\n"), (7, "spec.retrieval.deadlineS", "more than 0")),
-    bad("yes as text", within('  promotion: {open: "yes"}\n'), (7, "spec.promotion.open", "true or false")),
-    bad("text for a list", one_agent("name: ada, sources: notes.md"), (6, "spec.agents[0].sources", "a list")),
-    bad("a misspelled section", within("  topolgy: flat\n"), (7, "spec.topolgy", "did you mean topology?")),
-    bad("a misspelled kind", within("  topology: shraded\n"), (7, "spec.topology", "did you mean sharded?")),
-    bad("a key in snake_case", within("  gossip: {period_s: 5}\n"), (7, "spec.gossip.period_s", "did you mean periodS?")),
-    bad("a key one level too high", within("  replicas: 3\n"), (7, "spec.replicas", "spec.topology.replicas")),
-    bad("a key of nobody", within("  zzz: 1\n"), (7, "spec.zzz", "file explain manifest spec")),
+    of_agent("an agent without a name", "domain: ferries", "name", "is missing"),
+    of_agent("an agent called on", "name: on", "name", 'quotes: "on"'),
+    of_agent("a version for text", "name: ada, env: {VERSION: 1.20}", "env.VERSION", 'quotes: "1.20"'),
+    in_spec("a number that is text", 'gossip: {fanout: "2"}', "gossip.fanout", "a whole number"),
+    in_spec("an octal number", "gossip: {fanout: 010}", "gossip.fanout", "a whole number"),
+    in_spec("half a replica", "topology: {kind: sharded, replicas: 1.5}", "topology.replicas", "a whole number"),
+    in_spec("an infinite time", "gossip: {periodS: .inf}", "gossip.periodS", "finite"),
+    in_spec("not a number", "lifecycle: {decayPerHour: .nan}", "lifecycle.decayPerHour", "finite"),
+    in_spec("a number out of range", "promotion: {confidenceMin: 3}", "promotion.confidenceMin", "at most 1"),
+    in_spec("a negative time", "retrieval: {deadlineS: -1}", "retrieval.deadlineS", "more than 0"),
+    in_spec("yes as text", 'promotion: {open: "yes"}', "promotion.open", "true or false"),
+    of_agent("text for a list", "name: ada, sources: notes.md", "sources", "a list"),
+    in_spec("a misspelled section", "topolgy: flat", "topolgy", "did you mean topology?"),
+    in_spec("a misspelled kind", "topology: shraded", "topology", "did you mean sharded?"),
+    in_spec("a key in snake_case", "gossip: {period_s: 5}", "gossip.period_s", "did you mean periodS?"),
+    in_spec("a key one level too high", "replicas: 3", "replicas", "spec.topology.replicas"),
+    in_spec("a key of nobody", "zzz: 1", "zzz", "file explain manifest spec"),
     bad(
         "several at once",
         within("  stor: x\n  gossip: {beatS: no}\n"),
@@ -110,31 +118,25 @@ WRONG_FORM = (
 )
 
 CONTRADICTIONS = (
-    bad("two of one name", within("    - name: ada\n"), (7, "spec.agents[1].name", "also the name of spec.agents[0]")),
-    bad("two that differ by a capital", within("    - name: Ada\n"), (7, "spec.agents[1].name", "capital letters")),
+    in_spec("two of one name", "  - name: ada", "agents[1].name", "also the name of spec.agents[0]"),
+    in_spec("two that differ by a capital", "  - name: Ada", "agents[1].name", "capital letters"),
     bad(
         "a template over an agent",
         within("    - {name: 'ad{n}', count: 3}\n    - name: ad2\n"),
         (8, "spec.agents[2].name", "also"),
     ),
-    bad("a name with ..", one_agent("name: ../../etc"), (6, "spec.agents[0].name", "out of the folder")),
-    bad("a name with a blank", one_agent("name: ada lovelace"), (6, "spec.agents[0].name", "letters, digits")),
-    bad("count without {n}", one_agent("name: ada, count: 3"), (6, "spec.agents[0].name", "ada-{n}")),
-    bad("{n} without count", one_agent("name: 'ada-{n}'"), (6, "spec.agents[0].name", "add count")),
+    of_agent("a name with ..", "name: ../../etc", "name", "out of the folder"),
+    of_agent("a name with a blank", "name: ada lovelace", "name", "letters, digits"),
+    of_agent("count without {n}", "name: ada, count: 3", "name", "ada-{n}"),
+    of_agent("{n} without count", "name: 'ada-{n}'", "name", "add count"),
     bad(
         "a hundred thousand agents",
         within("".join(f"    - {{name: 'a{n}-{{n}}', count: 1000}}\n" for n in range(100))),
         (5, "spec.agents", "more than 10,000"),
     ),
-    bad(
-        "groups in a flat hive",
-        within("  topology: {kind: flat, groups: [{name: a}]}\n"),
-        (7, "spec.topology.groups", "federated"),
-    ),
-    bad(
-        "shards in a federated hive", within("  topology: {kind: federated, shards: 3}\n"), (7, "spec.topology.shards", "sharded")
-    ),
-    bad("a group in a flat hive", one_agent("name: ada, group: north"), (6, "spec.agents[0].group", "federated")),
+    in_spec("groups in a flat hive", "topology: {kind: flat, groups: [{name: a}]}", "topology.groups", "federated"),
+    in_spec("shards in a federated hive", "topology: {kind: federated, shards: 3}", "topology.shards", "sharded"),
+    of_agent("a group in a flat hive", "name: ada, group: north", "group", "federated"),
     bad(
         "a group that does not exist",
         HEAD
@@ -156,19 +158,17 @@ CONTRADICTIONS = (
         within("  topology: {kind: sharded, replicas: 4}\n", AGENTS + "    - name: b\n"),
         (8, "spec.topology.replicas", "lower replicas"),
     ),
-    bad(
-        "more shards than agents", within("  topology: {kind: sharded, shards: 4}\n"), (7, "spec.topology.shards", "lower shards")
-    ),
+    in_spec("more shards than agents", "topology: {kind: sharded, shards: 4}", "topology.shards", "lower shards"),
     bad(
         "several processes in one memory",
         within("  bus: memory\n", AGENTS + "    - name: b\n"),
         (8, "spec.bus", "agentsPerProcess"),
     ),
-    bad("a bus nobody knows", within("  bus: reddis://127.0.0.1\n"), (7, "spec.bus", "did you mean redis?")),
-    bad("a bus without a host", within("  bus: 'redis:'\n"), (7, "spec.bus", "no host")),
-    bad("a port that is none", within("  bus: redis://127.0.0.1:port\n"), (7, "spec.bus", "no URL of a bus")),
-    bad("facts in the clear", within("  bus: redis://10.0.0.7:6379\n"), (7, "spec.bus", "rediss://")),
-    bad("a credential for no bus", within("  bus: {credential: '${env:HOME}'}\n"), (7, "spec.bus.credential", "url is missing")),
+    in_spec("a bus nobody knows", "bus: reddis://127.0.0.1", "bus", "did you mean redis?"),
+    in_spec("a bus without a host", "bus: 'redis:'", "bus", "no host"),
+    in_spec("a port that is none", "bus: redis://127.0.0.1:port", "bus", "no URL of a bus"),
+    in_spec("facts in the clear", "bus: redis://10.0.0.7:6379", "bus", "rediss://"),
+    in_spec("a credential for no bus", "bus: {credential: '${env:HOME}'}", "bus.credential", "url is missing"),
     bad(
         "a namespace of two kinds",
         within(
@@ -189,126 +189,62 @@ CONTRADICTIONS = (
         within("  platform: {kind: containerapps, image: a/b}\n  bus: redis://127.0.0.1:6379\n"),
         (8, "spec.bus", "each container itself"),
     ),
-    bad(
-        "silent before it may speak",
-        within("  gossip: {beatS: 5, suspectAfterS: 5}\n"),
-        (7, "spec.gossip.suspectAfterS", "beats"),
-    ),
-    bad("a moderator who does not exist", within("  trust: {moderators: [adda]}\n"), (7, "spec.trust.moderators[0]", "ada?")),
-    bad("a judge without a model", within("  judge: {facts: model}\n"), (7, "spec.judge.facts", "none is named")),
-    bad("a judging model of no provider", within("  judge: {facts: model, model: gpt}\n"), (7, "spec.judge.model", "provider")),
-    bad("a model of no provider", within("  llm: {model: gpt}\n"), (7, "spec.llm.model", "provider")),
-    bad("a model of embeddings for none", within("  embedding: {model: bge}\n"), (7, "spec.embedding.model", "name the kind")),
-    bad("a variable with a dash", one_agent("name: ada, env: {MY-VAR: x}"), (6, "spec.agents[0].env.MY-VAR", "underscores")),
-    bad("a variable of ours", one_agent("name: ada, env: {HIVE_MIND_HOME: /x}"), (6, "spec.agents[0].env.HIVE_MIND_HOME", "own")),
-    bad(
-        "an address for a source",
-        one_agent("name: ada, sources: ['https://x.org/a']"),
-        (6, "spec.agents[0].sources[0]", "address"),
-    ),
-    bad(
-        "a source outside",
-        one_agent("name: ada, sources: [../secret.txt]"),
-        (6, "spec.agents[0].sources[0]", "out of the manifest"),
-    ),
-    bad(
-        "a source outside, in disguise", one_agent("name: ada, sources: [a/../../b]"), (6, "spec.agents[0].sources[0]", "out of")
-    ),
-    bad(
-        "a prompt from outside",
-        one_agent("name: ada, prompt: '${file:../x.md}'"),
-        (6, "spec.agents[0].prompt", "out of the manifest"),
-    ),
+    in_spec("silent before it may speak", "gossip: {beatS: 5, suspectAfterS: 5}", "gossip.suspectAfterS", "beats"),
+    in_spec("a moderator who does not exist", "trust: {moderators: [adda]}", "trust.moderators[0]", "ada?"),
+    in_spec("a judge without a model", "judge: {facts: model}", "judge.facts", "none is named"),
+    in_spec("a judging model of no provider", "judge: {facts: model, model: gpt}", "judge.model", "provider"),
+    in_spec("a model of no provider", "llm: {model: gpt}", "llm.model", "provider"),
+    in_spec("a model of embeddings for none", "embedding: {model: bge}", "embedding.model", "name the kind"),
+    of_agent("a variable with a dash", "name: ada, env: {MY-VAR: x}", "env.MY-VAR", "underscores"),
+    of_agent("a variable of ours", "name: ada, env: {HIVE_MIND_HOME: /x}", "env.HIVE_MIND_HOME", "own"),
+    of_agent("an address for a source", "name: ada, sources: ['https://x.org/a']", "sources[0]", "address"),
+    of_agent("a source outside", "name: ada, sources: [../secret.txt]", "sources[0]", "out of the manifest"),
+    of_agent("a source outside, in disguise", "name: ada, sources: [a/../../b]", "sources[0]", "out of"),
+    of_agent("a prompt from outside", "name: ada, prompt: '${file:../x.md}'", "prompt", "out of the manifest"),
     bad(
         "a ranking said twice",
         within("  retrieval: {config: one.json, deadlineS: 1, rrfK: 9}\n"),
         (7, "spec.retrieval.config", "no file is there"),
         (7, "spec.retrieval.rrfK", "said twice"),
     ),
-    bad(
-        "a configuration outside",
-        within("  retrieval: {config: ../one.json}\n"),
-        (7, "spec.retrieval.config", "out of the manifest"),
-    ),
-    bad(
-        "open and shut",
-        within("  promotion: {open: true, holdBackSecrets: true}\n"),
-        (7, "spec.promotion.holdBackSecrets", "remove"),
-    ),
+    in_spec("a configuration outside", "retrieval: {config: ../one.json}", "retrieval.config", "out of the manifest"),
+    in_spec("open and shut", "promotion: {open: true, holdBackSecrets: true}", "promotion.holdBackSecrets", "remove"),
 )
 
 # What must never be repeated in a message.
 NEVER_SAID = "hunter2-Xk29vLq8"
 
 SECRETS_AND_REFERENCES = (
-    bad("a password in a URL", within(f"  bus: rediss://:{NEVER_SAID}@r.example:6379\n"), (7, "spec.bus", "${env:NAME}")),
+    in_spec("a password in a URL", f"bus: rediss://:{NEVER_SAID}@r.example:6379", "bus", "${env:NAME}"),
     bad(
         "a connection string for a URL",
         within(f"  bus: 'Endpoint=sb://town.servicebus.windows.net/;SharedAccessKey={NEVER_SAID}'\n"),
         (7, "spec.bus", "holds a credential"),
         (7, "spec.bus", "HIVE_MIND_BUS_CREDENTIAL"),
     ),
-    bad("a key written out", within(f"  llm: {{model: 'openai:m', key: {NEVER_SAID}}}\n"), (7, "spec.llm.key", "a reference")),
+    in_spec("a key written out", f"llm: {{model: 'openai:m', key: {NEVER_SAID}}}", "llm.key", "a reference"),
     bad(
         "a credential written out",
         within(f"  bus: {{url: 'redis://127.0.0.1', credential: {NEVER_SAID}}}\n"),
         (7, "spec.bus.credential", "a reference"),
     ),
-    bad("a key that is a number", within("  llm: {model: 'openai:m', key: 123456}\n"), (7, "spec.llm.key", "a reference")),
-    bad(
-        "a password for a process",
-        one_agent(f"name: ada, env: {{DB_PASSWORD: {NEVER_SAID}}}"),
-        (6, "spec.agents[0].env.DB_PASSWORD", "${env"),
-    ),
-    bad("a reference to nothing", one_agent("name: ada, prompt: '${env:}'"), (6, "spec.agents[0].prompt", "not a reference")),
-    bad("a reference of no kind", one_agent("name: ada, prompt: '${vault:x}'"), (6, "spec.agents[0].prompt", "not a reference")),
-    bad(
-        "a reference without an end",
-        one_agent("name: ada, prompt: '${env:HOME'"),
-        (6, "spec.agents[0].prompt", "not a reference"),
-    ),
-    bad(
-        "a reference where none is read", one_agent("name: ada, domain: '${env:HOME}'"), (6, "spec.agents[0].domain", "no effect")
-    ),
+    in_spec("a key that is a number", "llm: {model: 'openai:m', key: 123456}", "llm.key", "a reference"),
+    of_agent("a password for a process", f"name: ada, env: {{DB_PASSWORD: {NEVER_SAID}}}", "env.DB_PASSWORD", "${env"),
+    of_agent("a reference to nothing", "name: ada, prompt: '${env:}'", "prompt", "not a reference"),
+    of_agent("a reference of no kind", "name: ada, prompt: '${vault:x}'", "prompt", "not a reference"),
+    of_agent("a reference without an end", "name: ada, prompt: '${env:HOME'", "prompt", "not a reference"),
+    of_agent("a reference where none is read", "name: ada, domain: '${env:HOME}'", "domain", "no effect"),
 )
 
 MISSING = (
-    bad(
-        "a variable that is not set",
-        one_agent("name: ada, prompt: '${env:NOBODY_SETS_THIS}'"),
-        (6, "spec.agents[0].prompt", "NOBODY_SETS_THIS"),
-    ),
-    bad(
-        "a file that is not there",
-        one_agent("name: ada, prompt: '${file:nowhere.md}'"),
-        (6, "spec.agents[0].prompt", "nowhere.md"),
-    ),
-    bad(
-        "a variable of the interpreter",
-        one_agent("name: ada, env: {PYTHONPATH: x}"),
-        (6, "spec.agents[0].env.PYTHONPATH", "ENV_ALLOWED="),
-    ),
-    bad("a variable of the loader", one_agent("name: ada, env: {LD_PRELOAD: x}"), (6, "spec.agents[0].env.LD_PRELOAD", "code")),
-    bad(
-        "a source that is not there",
-        one_agent("name: ada, sources: [nowhere.txt]"),
-        (6, "spec.agents[0].sources[0]", "nothing is there"),
-    ),
-    bad(
-        "a glob that matches nothing",
-        one_agent("name: ada, sources: ['*.pdf']"),
-        (6, "spec.agents[0].sources[0]", "nothing is there"),
-    ),
-    bad(
-        "a configuration that is not there",
-        within("  retrieval: {config: nowhere.json}\n"),
-        (7, "spec.retrieval.config", "no file is there"),
-    ),
-    bad(
-        "a configuration that is a folder",
-        within("  retrieval: {config: ./}\n"),
-        (7, "spec.retrieval.config", "no file is there"),
-    ),
+    of_agent("a variable that is not set", "name: ada, prompt: '${env:NOBODY_SETS_THIS}'", "prompt", "NOBODY_SETS_THIS"),
+    of_agent("a file that is not there", "name: ada, prompt: '${file:nowhere.md}'", "prompt", "nowhere.md"),
+    of_agent("a variable of the interpreter", "name: ada, env: {PYTHONPATH: x}", "env.PYTHONPATH", "ENV_ALLOWED="),
+    of_agent("a variable of the loader", "name: ada, env: {LD_PRELOAD: x}", "env.LD_PRELOAD", "code"),
+    of_agent("a source that is not there", "name: ada, sources: [nowhere.txt]", "sources[0]", "nothing is there"),
+    of_agent("a glob that matches nothing", "name: ada, sources: ['*.pdf']", "sources[0]", "nothing is there"),
+    in_spec("a configuration that is not there", "retrieval: {config: nowhere.json}", "retrieval.config", "no file is there"),
+    in_spec("a configuration that is a folder", "retrieval: {config: ./}", "retrieval.config", "no file is there"),
 )
 
 
