@@ -49,8 +49,7 @@ def test_a_fact_is_shown_by_the_beginning_of_its_id(taught):
 
     assert "Pump D40 drains the tunnel." in shown.out
     assert "notes.txt" in shown.out
-    assert full["id"] == id_
-    assert full["episodes"][0]["title"] == "notes"
+    assert (full["id"], full["episodes"][0]["title"]) == (id_, "notes")
 
 
 def test_a_retracted_fact_is_found_by_its_id_only(taught):
@@ -151,8 +150,7 @@ def test_exporting_an_agent_that_does_not_exist_leaves_the_last_export_alone(tau
 @pytest.mark.parametrize("command", [["list"], ["search", "D4"]], ids=" ".join)
 def test_looking_at_an_agent_that_does_not_exist_tells_so_and_makes_none(hive_mind, command):
     ended = hive_mind("facts", *command, "--agent", "typo", "--output", "json")
-    assert ended.code == 0
-    assert ended.json == []
+    assert (ended.code, ended.json) == (0, [])
     assert "hive-mind learn PATH --agent typo" in ended.err
     assert not hive_mind.home.exists()
 

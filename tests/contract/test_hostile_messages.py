@@ -196,8 +196,7 @@ async def attacked(victim: Attacked, bus: EventBus, forger: Forger, number: int,
     assert victim.believes() == believed
     assert await victim.believes_of_members() == of_members
     assert victim.membership.refused
-    assert victim.runner.figures.waiting == 0
-    assert victim.runner.figures.echoes == counts["echoes"]
+    assert (victim.runner.figures.waiting, victim.runner.figures.echoes) == (0, counts["echoes"])
     assert psutil.Process().memory_info().rss - size < _GROWTH_BYTES_MAX
     return Sorted(**counts)
 

@@ -42,8 +42,7 @@ async def test_it_knows_the_name_it_was_opened_by(name: str, model: LanguageMode
 
 async def test_a_prompt_gets_a_reply_and_says_what_it_cost(model: LanguageModel):
     completion = await model.complete(Prompt("be brief", "hello"))
-    assert completion.text == "ok"
-    assert completion.usage.calls == 1
+    assert (completion.text, completion.usage.calls) == ("ok", 1)
     assert completion.usage.tokens > 0
 
 

@@ -189,11 +189,8 @@ async def test_what_a_person_says_about_a_ticket_is_done_and_closes_it(word: str
     await ada.keeper.close()
 
 
-def test_settings_come_from_the_manifest_and_a_run_of_another_agent_that_is_not_there_is_told() -> None:
-    async def story() -> None:
-        box = tools_of(FleetDirectory("queen", LedgerDesk(await memory.open()), opener({}), {}))
-        with pytest.raises(InvalidInput, match="has no runs here"):
-            await call(box, "pause", agent="ada", run="r")
-
+async def test_settings_come_from_the_manifest_and_a_run_of_another_agent_that_is_not_there_is_told() -> None:
     assert HealthSettings().every_s == 120
-    asyncio.run(story())
+    box = tools_of(FleetDirectory("queen", LedgerDesk(await memory.open()), opener({}), {}))
+    with pytest.raises(InvalidInput, match="has no runs here"):
+        await call(box, "pause", agent="ada", run="r")

@@ -73,8 +73,7 @@ async def test_what_the_broker_repeats_is_seen_once_while_held_and_after_it_was_
     kept.box.offer(1, once)
     kept.box.offer(3, once)
 
-    assert kept.settled_natives == [2, 1, 1, 3]
-    assert kept.box.duplicates == 3
+    assert (kept.settled_natives, kept.box.duplicates) == ([2, 1, 1, 3], 3)
     assert list(kept.box.take(10)) == []
 
 

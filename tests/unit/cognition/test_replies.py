@@ -74,8 +74,7 @@ def test_any_text_is_either_usable_or_unusable(text: str):
 def test_citations_that_do_not_exist_are_dropped_also_from_the_text():
     reply = answer_reply('{"known": true, "answer": "Ana [1] and Ben [9], see [1, 2].", "citations": [9, 2, 1, 2, -1]}', facts=2)
 
-    assert reply.citations == (2, 1)
-    assert reply.answer == "Ana [1] and Ben, see [1, 2]."
+    assert (reply.citations, reply.answer) == ((2, 1), "Ana [1] and Ben, see [1, 2].")
 
 
 @pytest.mark.parametrize("citations", ["[]", "[0]", "[3]", "[99999999999999]"])

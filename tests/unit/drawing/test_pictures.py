@@ -25,8 +25,7 @@ def test_each_mark_has_its_own_tooltip() -> None:
     found = ET.fromstring(picture())  # noqa: S314 - our own
     titles = {group.get("id"): [one.text for one in group.iter(f"{SVG}title")] for group in found.iter(f"{SVG}g")}
 
-    assert titles["marks"] == ["first", "second <2>"]
-    assert titles["others"] == []
+    assert (titles["marks"], titles["others"]) == (["first", "second <2>"], [])
 
 
 def test_every_colour_has_a_dark_one_and_both_can_be_told_from_their_ground() -> None:

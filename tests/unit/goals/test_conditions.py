@@ -211,8 +211,7 @@ def test_there_are_many_of_them() -> None:
 def test_nothing_outside_can_be_reached_or_changed(attack: str) -> None:
     result, many = copy.deepcopy(DATA["result"]), copy.copy(DATA["many"])
     assert isinstance(outcome(attack), ConditionError)
-    assert DATA["result"] == result
-    assert DATA["many"] == many
+    assert (DATA["result"], DATA["many"]) == (result, many)
 
 
 @pytest.mark.parametrize("attack", EXHAUSTING)

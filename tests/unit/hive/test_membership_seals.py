@@ -196,8 +196,7 @@ def test_a_topology_is_not_believed_that_no_member_of_the_one_before_it_made(tol
 
     assert one.receive("b", told, now(10)) == []
 
-    assert one.topology == ABC
-    assert one.refused == {NOT_MADE: 1}
+    assert (one.topology, one.refused) == (ABC, {NOT_MADE: 1})
     # Nor does it keep the node from asking who knows.
     assert lives(one, "b", 20, epoch=ABCD.epoch) == [Send(("b",), TopologyRequest(1))]
 

@@ -26,8 +26,7 @@ def test_what_is_said_anywhere_is_found_everywhere(hive):
     here, there = ends(hive)
     (held,) = hive.say(here)
 
-    assert held.fact_id == PUMP_ID
-    assert held.refused == ""
+    assert (held.fact_id, held.refused) == (PUMP_ID, "")
     for name in hive.topology.nodes:
         assert hive.found(name) == [PUMP]
     assert hive.ask(there).completeness == 1.0
@@ -43,8 +42,7 @@ def test_one_content_is_one_fact_with_the_provenance_of_each_who_said_it():
 
         assert len(hive.ask(names[0]).pool) == 1
         (fact,) = hive.listed(names[0]).facts
-        assert fact.confirmations == 11
-        assert fact.status == "confirmed"
+        assert (fact.confirmations, fact.status) == (11, "confirmed")
         assert sorted(row.agent for row in fact.provenance) == sorted(f"agent {number}" for number in range(12))
 
 

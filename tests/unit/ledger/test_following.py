@@ -55,7 +55,8 @@ def test_who_looks_often_for_what_nobody_tells_of_finds_it_and_keeps_nothing() -
             return Page([ENTRY] if looks > 200 else [], 1 if looks > 200 else since)
 
         before = futures()
-        assert await soon(anext(followed(newer, arrivals, 0, every_s=0.0001))) == ENTRY
+        following = followed(newer, arrivals, 0, every_s=0.0001)
+        assert await soon(anext(following)) == ENTRY
         assert futures() - before < 10
 
     asyncio.run(scenario())

@@ -62,8 +62,7 @@ def error_of(behaviour: Behaviour, way: str, timeout_s: float = 10.0) -> Backend
 
 def test_a_reply_comes_with_its_usage():
     completion, _ = completed(Reply("Porto"))
-    assert completion.text == "Porto"
-    assert completion.usage.calls == 1
+    assert (completion.text, completion.usage.calls) == ("Porto", 1)
     assert completion.usage.input_tokens > 0
     assert completion.usage.output_tokens > 0
 

@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import fact_id
-from tests.builders import found, run, said
+from tests.builders import found, said
 from tests.unit.memory.hives import AWAY, BLUE, RED, SharedHome, SmallHive, states, warnings_in
 
 
@@ -113,7 +113,7 @@ async def test_a_retraction_the_hive_did_not_hear_of_is_told_on_waking_also_when
         assert await found(memory, "pump") == [BLUE]
 
 
-def test_a_write_given_up_while_the_hive_is_told_is_told_with_the_next_one():
+async def test_a_write_given_up_while_the_hive_is_told_is_told_with_the_next_one():
     home = SharedHome()
 
     class Slow(SmallHive):
@@ -121,22 +121,19 @@ def test_a_write_given_up_while_the_hive_is_told_is_told_with_the_next_one():
             await gate.wait()
             return await super().promote(promotions)
 
-    async def whole() -> None:
-        async with home.memory() as memory:
-            task = asyncio.create_task(memory.store_fact("pump", RED))
-            for _ in range(30):
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            assert hive.contents == set()
-
-            gate.set()
-            await memory.store_fact("pump", BLUE)
-            assert hive.contents == {RED, BLUE}
-
     gate = asyncio.Event()
     home.hive = hive = Slow()
-    run(whole())
+    async with home.memory() as memory:
+        task = asyncio.create_task(memory.store_fact("pump", RED))
+        for _ in range(30):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert hive.contents == set()
+
+        gate.set()
+        await memory.store_fact("pump", BLUE)
+        assert hive.contents == {RED, BLUE}
 
 
 async def test_what_the_hive_refuses_stays_home_with_its_reason_and_is_offered_again_on_waking():

@@ -28,27 +28,24 @@ from tests.unit.memory.hives import AWAY, OPEN, RED, SharedHome, SmallHive, stat
 
 
 @pytest.mark.parametrize(("silent", "why"), [((), "too busy to search in time"), (("bob", "cleo"), "(silent: bob, cleo)")])
-def test_a_partial_answer_says_so_once_and_holds_at_least_what_the_agent_knows_itself(caplog, silent, why):
+async def test_a_partial_answer_says_so_once_and_holds_at_least_what_the_agent_knows_itself(caplog, silent, why):
     home = SharedHome()
 
     class Silent(SmallHive):
         async def ask(self, probe, **options):
             return replace(await SmallHive().ask(probe, **options), missing=("p1",), silent=silent)
 
-    async def whole() -> None:
-        async with home.memory() as memory:
-            await memory.store_fact("pump", RED)
-            for _ in range(3):
-                assert await found(memory, "pump") == [RED]
-            assert memory.completeness == (await memory.search_facts("pump")).completeness == 0.75
-            assert [line for line in warnings_in(caplog) if "75.0 %" in line and why in line] == warnings_in(caplog)
-            assert len(warnings_in(caplog)) == 1
-
     home.hive = Silent()
-    run(whole())
+    async with home.memory() as memory:
+        await memory.store_fact("pump", RED)
+        for _ in range(3):
+            assert await found(memory, "pump") == [RED]
+        assert memory.completeness == (await memory.search_facts("pump")).completeness == 0.75
+        assert [line for line in warnings_in(caplog) if "75.0 %" in line and why in line] == warnings_in(caplog)
+        assert len(warnings_in(caplog)) == 1
 
 
-def test_a_fact_shared_while_the_hive_is_asked_is_not_lost_between_the_two():
+async def test_a_fact_shared_while_the_hive_is_asked_is_not_lost_between_the_two():
     home = SharedHome()
     memories: list[DistributedCognitiveMemory] = []
 
@@ -59,21 +56,18 @@ def test_a_fact_shared_while_the_hive_is_asked_is_not_lost_between_the_two():
             await memories[0].settle()
             return gathered
 
-    async def whole() -> None:
-        async with home.memory() as memory:
-            memories.append(memory)
-            await memory.store_fact("door", "The door is blue.")
-            home.hive.before = lambda call: setattr(home.hive, "failure", AWAY if call == "promote" else None)
-            await memory.store_fact("pump", RED)
-            assert (await states(memory))[RED] is Sharing.PROPOSED
-            home.hive.before = lambda _: None
-            home.hive.failure = None
-
-            assert (await found(memory, "red pump"))[0] == RED
-            assert (await states(memory))[RED] is Sharing.SHARED
-
     home.hive = Late()
-    run(whole())
+    async with home.memory() as memory:
+        memories.append(memory)
+        await memory.store_fact("door", "The door is blue.")
+        home.hive.before = lambda call: setattr(home.hive, "failure", AWAY if call == "promote" else None)
+        await memory.store_fact("pump", RED)
+        assert (await states(memory))[RED] is Sharing.PROPOSED
+        home.hive.before = lambda _: None
+        home.hive.failure = None
+
+        assert (await found(memory, "red pump"))[0] == RED
+        assert (await states(memory))[RED] is Sharing.SHARED
 
 
 async def test_a_fact_taken_back_between_being_found_and_being_fetched_leaves_its_place_to_the_next():
@@ -307,42 +301,36 @@ async def test_words_of_the_best_are_asked_for_too_where_that_is_allowed():
         assert await found(ada, query) == [HALL]
 
 
-def test_where_the_hive_goes_away_before_it_is_asked_again_the_first_question_counts():
+async def test_where_the_hive_goes_away_before_it_is_asked_again_the_first_question_counts():
     ada_home, bo_home = two(hive := SmallHive())
 
-    async def whole() -> None:
-        async with ada_home.memory() as ada, bo_home.memory(ranking=FEEDING_BACK) as bo:
-            await ada.store_facts([said(text, concept="") for text in (HALL, PUMP)], "library")
-            await bo.store_facts([said(HALL, concept="")], "shelf")
-            hive.after = lambda call: setattr(hive, "failure", AWAY if call == "ask" else None)
+    async with ada_home.memory() as ada, bo_home.memory(ranking=FEEDING_BACK) as bo:
+        await ada.store_facts([said(text, concept="") for text in (HALL, PUMP)], "library")
+        await bo.store_facts([said(HALL, concept="")], "shelf")
+        hive.after = lambda call: setattr(hive, "failure", AWAY if call == "ask" else None)
 
-            result = await bo.search_facts(Query("What keeps the hall dry?", 3, "keyword"))
+        result = await bo.search_facts(Query("What keeps the hall dry?", 3, "keyword"))
 
-            assert [hit.fact.content for hit in result] == [HALL]
-            assert result.completeness == 1.0
-
-    run(whole())
+        assert [hit.fact.content for hit in result] == [HALL]
+        assert result.completeness == 1.0
 
 
-def test_an_aggregation_says_what_did_not_answer_and_counts_what_the_agent_has_itself():
+async def test_an_aggregation_says_what_did_not_answer_and_counts_what_the_agent_has_itself():
     home = SharedHome()
 
     class Silent(SmallHive):
         async def tally(self, about="", **wanted):
             return replace(await super().tally(about, **wanted), missing=("p1",), silent=("n4",))
 
-    async def whole() -> None:
-        async with home.memory() as memory:
-            await memory.store_fact("pump", RED)
-            found = await memory.aggregate(Aggregation("list", "pump"))
-            assert ([fact.content for fact in found.facts], found.count) == ([RED], 1)
-            assert (found.completeness, found.silent) == (0.75, ("n4",))
-            home.hive.failure = AWAY
-            found = await memory.aggregate(Aggregation("count", "pump"))
-            assert (found.count, found.completeness) == (1, 0.0)
-
     home.hive = Silent()
-    run(whole())
+    async with home.memory() as memory:
+        await memory.store_fact("pump", RED)
+        found = await memory.aggregate(Aggregation("list", "pump"))
+        assert ([fact.content for fact in found.facts], found.count) == ([RED], 1)
+        assert (found.completeness, found.silent) == (0.75, ("n4",))
+        home.hive.failure = AWAY
+        found = await memory.aggregate(Aggregation("count", "pump"))
+        assert (found.count, found.completeness) == (1, 0.0)
 
 
 @pytest.mark.parametrize("count", [0, 5, 200])

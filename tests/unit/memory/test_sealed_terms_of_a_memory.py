@@ -44,68 +44,56 @@ def tokenized(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
-def test_what_slept_finds_the_same_and_tokenizes_nothing(tmp_path: Path, tokenized: list[int]) -> None:
-    async def scenario() -> None:
-        await learned(path)
-        async with a_memory(path) as memory:
-            woken = await answers(memory)
-        assert tokenized == []
-
-        aside.unlink()
-        async with a_memory(path) as memory:
-            assert await answers(memory) == woken
-        assert sum(tokenized) == COUNT
-
+async def test_what_slept_finds_the_same_and_tokenizes_nothing(tmp_path: Path, tokenized: list[int]) -> None:
     path, aside = tmp_path / "m.sqlite", tmp_path / "m.sqlite-aside"
-    asyncio.run(scenario())
+    await learned(path)
+    async with a_memory(path) as memory:
+        woken = await answers(memory)
+    assert tokenized == []
+
+    aside.unlink()
+    async with a_memory(path) as memory:
+        assert await answers(memory) == woken
+    assert sum(tokenized) == COUNT
 
 
-def test_what_changed_since_is_as_it_is_now(tmp_path: Path, tokenized: list[int]) -> None:
-    async def scenario() -> None:
-        ids = await learned(path)
-        sealed = aside.read_bytes()
-        async with a_memory(path) as memory:
-            await memory.retract_fact(ids[17])
-            await memory.supersede(ids[120], said("Valve 120 holds a pressure of 9 bar."), "otto")
-            await memory.store_fact("pump", "Pump 5 stands in hall 99.", source="otto")
-            now = await answers(memory)
-        assert aside.read_bytes() == sealed  # few were new
-
-        async with a_memory(path) as memory:
-            assert await answers(memory) == now
-        assert tokenized == [2]
-
+async def test_what_changed_since_is_as_it_is_now(tmp_path: Path, tokenized: list[int]) -> None:
     path, aside = tmp_path / "m.sqlite", tmp_path / "m.sqlite-aside"
-    asyncio.run(scenario())
+    ids = await learned(path)
+    sealed = aside.read_bytes()
+    async with a_memory(path) as memory:
+        await memory.retract_fact(ids[17])
+        await memory.supersede(ids[120], said("Valve 120 holds a pressure of 9 bar."), "otto")
+        await memory.store_fact("pump", "Pump 5 stands in hall 99.", source="otto")
+        now = await answers(memory)
+    assert aside.read_bytes() == sealed  # few were new
+
+    async with a_memory(path) as memory:
+        assert await answers(memory) == now
+    assert tokenized == [2]
 
 
 @pytest.mark.parametrize("place", [0, 3, 4, 100, -1])
-def test_a_flipped_bit_makes_the_terms_anew(tmp_path: Path, tokenized: list[int], place: int) -> None:
-    async def scenario() -> None:
-        await learned(path)
-        body = bytearray(aside.read_bytes())
-        body[place] ^= 1
-        aside.write_bytes(body)
-
-        async with a_memory(path) as memory:
-            assert len(await memory.search_facts("pump 17")) == 10
-        assert sum(tokenized) == COUNT
-        assert aside.read_bytes() != bytes(body)  # sealed again
-
+async def test_a_flipped_bit_makes_the_terms_anew(tmp_path: Path, tokenized: list[int], place: int) -> None:
     path, aside = tmp_path / "m.sqlite", tmp_path / "m.sqlite-aside"
-    asyncio.run(scenario())
+    await learned(path)
+    body = bytearray(aside.read_bytes())
+    body[place] ^= 1
+    aside.write_bytes(body)
+
+    async with a_memory(path) as memory:
+        assert len(await memory.search_facts("pump 17")) == 10
+    assert sum(tokenized) == COUNT
+    assert aside.read_bytes() != bytes(body)  # sealed again
 
 
-def test_where_it_can_not_be_written_nothing_else_suffers(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        (tmp_path / "m.sqlite-aside").mkdir()
-        await learned(path)
-        async with a_memory(path) as memory:
-            assert (await memory.get_statistics()).facts == COUNT
-            assert memory.trouble == ""
-
+async def test_where_it_can_not_be_written_nothing_else_suffers(tmp_path: Path) -> None:
     path = tmp_path / "m.sqlite"
-    asyncio.run(scenario())
+    (tmp_path / "m.sqlite-aside").mkdir()
+    await learned(path)
+    async with a_memory(path) as memory:
+        assert (await memory.get_statistics()).facts == COUNT
+        assert memory.trouble == ""
     assert not list(tmp_path.glob("*.new"))
 
 

@@ -69,5 +69,4 @@ def test_a_rebuild_that_fails_changes_nothing():
     take_out(part, 400)
     with pytest.raises(MemoryError):
         part.renew(10)
-    assert part.sides == (part.current,)
-    assert len(part.current) == 100
+    assert (part.sides, len(part.current)) == ((part.current,), 100)

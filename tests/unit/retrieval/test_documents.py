@@ -39,8 +39,7 @@ def test_front_matter_says_what_is_known_and_is_no_text_of_the_document():
 
     assert isinstance(found, Document)
     assert found.body == "# Heading\ntext\n"
-    assert found.title == "Named"
-    assert found.fields["tags"] == ("x", "y")
+    assert (found.title, found.fields["tags"]) == ("Named", ("x", "y"))
     assert (found.field("version"), found.field("answer"), found.field("category")) == ("1.10", "no", "other")
 
 

@@ -15,8 +15,7 @@ def test_what_is_accepted_counts_from_then_on() -> None:
     flow.sets("a", x=1)
     assert flow.state.buffer == {}
     flow.judge("a")
-    assert flow.state.buffer == {"x": 1}
-    assert flow.nodes == ["b"]
+    assert (flow.state.buffer, flow.nodes) == ({"x": 1}, ["b"])
 
 
 def test_who_has_to_try_again_is_told_why_and_keeps_its_conversation() -> None:
@@ -34,8 +33,7 @@ def test_attempts_that_are_used_up_are_a_persons_business_who_may_set_the_output
     assert flow.one(e.AskPerson, "a").kind == "judgment"
     flow.answer("a", ACCEPT, edit={"x": 5, "foreign": 6})
     flow.go_on()
-    assert flow.state.buffer == {"x": 5}
-    assert flow.nodes == ["b"]
+    assert (flow.state.buffer, flow.nodes) == ({"x": 5}, ["b"])
 
 
 def test_what_is_escalated_waits_and_nothing_else_is_wanted() -> None:
@@ -54,8 +52,7 @@ def test_what_a_person_rejects_goes_the_way_of_a_failure_where_there_is_one() ->
     flow.sets("a", x=1)
     flow.judge("a", ESCALATE, "too delicate")
     flow.answer("a", ESCALATE)
-    assert flow.nodes == ["b"]
-    assert flow.state.buffer == {}
+    assert (flow.nodes, flow.state.buffer) == (["b"], {})
 
 
 def test_a_new_plan_is_made_by_the_planner_who_is_told_what_came_of_the_last() -> None:
@@ -118,8 +115,7 @@ def test_a_tool_that_failed_is_called_again_and_each_error_is_told_once() -> Non
         assert flow.one(e.CallTool, "pay").call.arguments == {"sum": 3}
         flow.gives("pay", e.ToolResult(f"error {number}", is_error=True))
     assert len(set(ids)) == 3
-    assert flow.state.failed == (("pay", 3, ("error 0", "error 1", "error 2")),)
-    assert flow.nodes == ["b"]
+    assert (flow.state.failed, flow.nodes) == ((("pay", 3, ("error 0", "error 1", "error 2")),), ["b"])
 
 
 def test_a_tool_that_must_not_run_twice_is_not_called_again_because_a_judge_wants_it() -> None:
@@ -186,8 +182,7 @@ def test_a_person_accepts_or_rejects_the_whole() -> None:
 def test_a_cancelled_run_wants_nothing_any_more() -> None:
     flow = Flow(worker(TALK))
     flow.keep([Ended("cancelled", "cancelled by ines")])
-    assert flow.ended == ("cancelled", "cancelled by ines")
-    assert flow.wants == ()
+    assert (flow.ended, flow.wants) == (("cancelled", "cancelled by ines"), ())
 
 
 def test_text_that_no_file_can_hold_is_kept_all_the_same() -> None:

@@ -32,8 +32,7 @@ def test_branches_that_think_at_once_do_not_take_more_turns_than_there_are() -> 
     assert [one.is_last for one in flow.all(e.CallModel)] == [True]
     flow.do("a")
     flow.go_on()
-    assert flow.ended == ("exhausted", "all 2 turns of the run are used")
-    assert flow.state.turns == 2
+    assert (flow.ended, flow.state.turns) == (("exhausted", "all 2 turns of the run are used"), 2)
 
 
 def test_a_run_that_used_its_tokens_is_exhausted() -> None:
@@ -143,8 +142,7 @@ def test_a_node_that_used_its_turns_has_failed_for_good() -> None:
     for number in range(2):
         flow.turn("a", call("look", q=str(number)))
     flow.go_on()
-    assert flow.nodes == ["b"]
-    assert flow.state.failed == (("a", 1, ("all 2 turns of attempt 1 are used",)),)
+    assert (flow.nodes, flow.state.failed) == (["b"], (("a", 1, ("all 2 turns of attempt 1 are used",)),))
 
 
 def test_without_an_edge_for_its_failure_a_person_is_asked_and_a_retry_gives_all_attempts_again() -> None:
@@ -168,8 +166,7 @@ def test_a_node_that_takes_longer_than_it_may_has_failed() -> None:
     flow.says("a", call("look", q="1"), after_ms=1_000)
     assert flow.one(e.WakeIn, "a").ms == 2_000
     flow.give(e.Done(wake.id))
-    assert flow.nodes == ["b"]
-    assert flow.state.failed[0][2] == ("it took longer than 3 seconds",)
+    assert (flow.nodes, flow.state.failed[0][2]) == (["b"], ("it took longer than 3 seconds",))
 
 
 def test_each_attempt_has_the_time_of_a_node() -> None:

@@ -18,8 +18,7 @@ def test_a_run_begins_at_its_entry_and_ends_when_no_edge_leads_on() -> None:
     assert flow.nodes == ["b"]
     flow.do("b")
     flow.go_on()
-    assert flow.ended == ("accepted", "every node has done its part")
-    assert flow.state.path == ("a", "b")
+    assert (flow.ended, flow.state.path) == (("accepted", "every node has done its part"), ("a", "b"))
 
 
 def test_branches_run_at_once_and_a_join_of_all_waits_for_each() -> None:
@@ -52,8 +51,7 @@ def test_a_branch_that_leads_straight_to_a_join_of_any_ends_the_others_before_th
     assert flow.nodes == ["d"]
     flow.do("d")
     flow.go_on()
-    assert flow.ended[0] == "accepted"
-    assert flow.state.visits == {"a": 1, "d": 1}
+    assert (flow.ended[0], flow.state.visits) == ("accepted", {"a": 1, "d": 1})
 
 
 def test_a_branch_that_leads_straight_to_a_join_of_all_waits_there_for_the_others() -> None:
@@ -69,8 +67,7 @@ def test_branches_within_branches_meet_before_those_around_them() -> None:
     flow = Flow(worker(*nodes, edges=["a b", "a c", "b d", "b e", "d in", "e in", "in out", "c out"]))
     flow.do("a")
     flow.do("b")
-    assert flow.nodes == ["c", "d", "e"]
-    assert len(flow.state.frames) == 2
+    assert (flow.nodes, len(flow.state.frames)) == (["c", "d", "e"], 2)
     flow.do("d")
     flow.do("c")
     assert flow.nodes == ["e"]
@@ -144,9 +141,7 @@ def test_a_failure_edge_is_followed_after_the_last_attempt_and_nothing_of_it_cou
     flow.judge("a", RETRY, "bad")
     flow.says("a", text="well")
     flow.judge("a", RETRY, "worse")
-    assert flow.nodes == ["c"]
-    assert flow.state.buffer == {}
-    assert flow.state.failed == (("a", 2, ("bad", "worse")),)
+    assert (flow.nodes, flow.state.buffer, flow.state.failed) == (["c"], {}, (("a", 2, ("bad", "worse")),))
     assert "[Phase a has failed: worse.]" in flow.at("c").messages[-1].text
 
 

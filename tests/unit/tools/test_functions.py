@@ -41,8 +41,7 @@ def test_a_schema_says_what_the_signature_says() -> None:
         """
         return f"{count} {kind} {what}"
 
-    assert order.name == "order"
-    assert order.spec.description == "Order something.\n\nFrom the chandler."
+    assert (order.name, order.spec.description) == ("order", "Order something.\n\nFrom the chandler.")
     schema = order.spec.parameters
     assert schema["required"] == ["what"]
     assert schema["additionalProperties"] is False

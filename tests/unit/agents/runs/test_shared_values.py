@@ -66,8 +66,7 @@ async def test_what_a_fleet_shares_goes_to_its_hive_and_no_ledger() -> None:
     executor = RunExecutor("r", parts)
     await executor.start(SCOPED.model_copy(update={"nodes": [SPEC.nodes[0].model_copy(update={"outputs": ["fleet_count"]})]}), {})
     assert (await executor.drive()).outcome == "accepted"
-    assert hive.known == {"fleet_count": 5}
-    assert hive.writers == ["r/p1"]
+    assert (hive.known, hive.writers) == ({"fleet_count": 5}, ["r/p1"])
     assert not await ledger.heads("buffer/")
 
 

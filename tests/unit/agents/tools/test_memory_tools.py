@@ -83,8 +83,7 @@ async def test_a_text_is_learned_from_where_it_says_it_comes_from(memory: Cognit
     tools = Tools(memory)
     for source, vouched in (("", "run:r1"), ("log.txt", "log.txt")):
         learned = await tools.use("learn", text=f"The {source or 'left'} chain is worn.", source=source)
-        assert learned["added"] == 1
-        assert learned["facts"][0]["sources"] == [vouched]
+        assert (learned["added"], learned["facts"][0]["sources"]) == (1, [vouched])
     with pytest.raises(InvalidInput, match="nothing to learn"):
         await tools.use("learn", text=" ")
 

@@ -67,26 +67,20 @@ def test_what_was_imported_can_be_exported_alike(archive: Path, tmp_path: Path) 
             assert one.read(name) == other.read(name)
 
 
-def test_an_imported_fleet_was_of_no_other_topology_before(archive: Path, tmp_path: Path) -> None:
-    async def play() -> None:
-        await import_(archive, tmp_path / "home")
-        async with HiveController.open(tmp_path / "home", "town") as controller:
-            plan = await controller.plan(read_text(manifest(), tmp_path, "manifest"))
-        assert [one.why for one in plan.actions if one.kind == "move"] == [
-            "it was restored from an archive, so its hive is founded anew"
-        ]
-
-    run(play())
+async def test_an_imported_fleet_was_of_no_other_topology_before(archive: Path, tmp_path: Path) -> None:
+    await import_(archive, tmp_path / "home")
+    async with HiveController.open(tmp_path / "home", "town") as controller:
+        plan = await controller.plan(read_text(manifest(), tmp_path, "manifest"))
+    assert [one.why for one in plan.actions if one.kind == "move"] == [
+        "it was restored from an archive, so its hive is founded anew"
+    ]
 
 
-def test_agents_of_an_imported_fleet_are_taken_before_it_is_applied(archive: Path, tmp_path: Path) -> None:
-    async def play() -> None:
-        await import_(archive, tmp_path / "home")
-        async with HiveController.open(tmp_path / "home", "village") as controller:
-            with pytest.raises(ManifestError, match="fleet 'town' has ann, ben already"):
-                await controller.plan(read_text(manifest(name="village"), tmp_path, "manifest"))
-
-    run(play())
+async def test_agents_of_an_imported_fleet_are_taken_before_it_is_applied(archive: Path, tmp_path: Path) -> None:
+    await import_(archive, tmp_path / "home")
+    async with HiveController.open(tmp_path / "home", "village") as controller:
+        with pytest.raises(ManifestError, match="fleet 'town' has ann, ben already"):
+            await controller.plan(read_text(manifest(name="village"), tmp_path, "manifest"))
 
 
 @pytest.mark.parametrize("kind", ["flat", "federated", "sharded", "single"])
@@ -94,7 +88,8 @@ def test_an_imported_fleet_can_be_applied_in_any_topology(archive: Path, tmp_pat
     async def play() -> None:
         await import_(archive, tmp_path / "home")
         async with HiveController.open(tmp_path / "home", "town") as controller:
-            assert (await controller.apply(read_text(manifest(kind), tmp_path, "manifest"))).is_converged
+            done = await controller.apply(read_text(manifest(kind), tmp_path, "manifest"))
+            assert done.is_converged
             try:
                 for agent in ("ann", "ben"):
                     found = await controller.call(agent, "facts", limit=100)

@@ -151,7 +151,7 @@ async def test_who_waits_for_a_log_uses_next_to_nothing(log: Path) -> None:
     assert (time.process_time() - began) < 0.3
 
 
-def test_a_reader_that_goes_away_while_a_file_is_being_opened_leaves_none_open(log: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_reader_that_goes_away_while_a_file_is_being_opened_leaves_none_open(log: Path, monkeypatch: pytest.MonkeyPatch):
     written(log, "one")
     is_gone, opened, files = threading.Event(), log_reading._opened, list[BinaryIO]()
     going: list[Callable[[], object]] = []
@@ -164,13 +164,10 @@ def test_a_reader_that_goes_away_while_a_file_is_being_opened_leaves_none_open(l
         files.append(opened(path))
         return files[-1]
 
-    async def whole() -> None:
-        reading = asyncio.ensure_future(anext(follow(log, lines=1)))
-        going.append(partial(asyncio.get_running_loop().call_soon_threadsafe, reading.cancel))
-        with pytest.raises(asyncio.CancelledError):
-            await reading
-
     monkeypatch.setattr(log_reading, "_opened", slowly)
-    asyncio.run(whole())
+    reading = asyncio.ensure_future(anext(follow(log, lines=1)))
+    going.append(partial(asyncio.get_running_loop().call_soon_threadsafe, reading.cancel))
+    with pytest.raises(asyncio.CancelledError):
+        await reading
 
     assert [file.closed for file in files] == [True]

@@ -233,8 +233,7 @@ async def test_a_state_that_is_no_outcome_yet_changes_nothing(peer):
     till = with_till(peer, "a")
     peer.attach_receiver(0, "till")
     peer.say(amqp.DISPOSITION, True, UInt(0), None, False, Described(ULong(0x23), [UInt(0), ULong(0)]))
-    assert till.settled == []
-    assert till.links[0].unsettled == {0: "a"}
+    assert (till.settled, till.links[0].unsettled) == ([], {0: "a"})
 
 
 @with_peer()

@@ -90,8 +90,7 @@ def test_sections_may_be_described_in_any_form(descriptor):
 
 def test_a_message_without_properties_has_none_of_them():
     message = split(section(0x75, b""))
-    assert message.property_fields == [None] * 13
-    assert message.header_fields == [None] * 5
+    assert (message.property_fields, message.header_fields) == ([None] * 13, [None] * 5)
     assert (message.message_id, message.application_map, message.value()) == (None, {}, b"")
 
 

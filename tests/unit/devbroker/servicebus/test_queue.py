@@ -50,8 +50,7 @@ def test_after_the_last_attempt_a_message_is_a_dead_letter_with_the_reason():
 
     dead = queue.dead_letters.take(NOW + 60)
     assert text_of(dead) == "a"
-    assert dead.attempts == 2
-    assert dead.died_in == "orders"
+    assert (dead.attempts, dead.died_in) == (2, "orders")
     assert dead.letter.content.application_map["DeadLetterReason"] == "MaxDeliveryCountExceeded"
 
 
@@ -188,8 +187,7 @@ def test_what_is_given_back_comes_again(outcome, attempts):
     link.settle(outcome)
     entity._host.run()
 
-    assert link.texts == ["a", "a"]
-    assert link.sent[1][0].header_fields[4] == attempts
+    assert (link.texts, link.sent[1][0].header_fields[4]) == (["a", "a"], attempts)
 
 
 def test_a_delivery_whose_lock_ended_can_not_be_settled_and_is_not_remembered():

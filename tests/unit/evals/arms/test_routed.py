@@ -40,8 +40,7 @@ def test_messages_are_those_of_a_hive_of_the_chosen():
     (outcome,) = told(Arm("routed", 3, fan_out=1, deal="topic"), scope).outcomes
 
     # The agent of the pumps asks the one of the doors: search and hand over.
-    assert outcome.cost.fan_out == 1
-    assert outcome.cost.messages == 2 * (1 + 1)
+    assert (outcome.cost.fan_out, outcome.cost.messages) == (1, 2 * (1 + 1))
 
 
 def test_facts_that_are_sure_enough_for_everyone_elsewhere_stay_where_they_are():

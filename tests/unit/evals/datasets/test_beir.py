@@ -77,8 +77,7 @@ def test_questions_of_another_part_are_not_left_out_and_those_of_no_part_are(tmp
 
     dataset = load_beir(beir(tmp_path, corpus=CORPUS, queries=queries, test="q1 d1 1", train="q2 d2 1"))
 
-    assert dataset.questions == 1
-    assert dataset.left_out == {"questions without a judgement": 2}
+    assert (dataset.questions, dataset.left_out) == (1, {"questions without a judgement": 2})
 
 
 def test_judgements_are_read_without_titles_and_with_windows_line_ends(tmp_path: Path) -> None:

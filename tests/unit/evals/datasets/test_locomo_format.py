@@ -111,8 +111,7 @@ def test_an_adversarial_question_is_not_answerable_and_its_trap_is_forbidden(tmp
     (question_,) = load_locomo(written(tmp_path, [trap])).scopes[0].questions
 
     assert (question_.is_answerable, question_.gap) == (False, "the conversation does not say it")
-    assert question_.forbidden == ("Ann",)
-    assert question_.relevant == {"D1:1": 1}
+    assert (question_.forbidden, question_.relevant) == (("Ann",), {"D1:1": 1})
 
 
 @pytest.mark.parametrize("trap", ["Not mentioned", "No information available", "", None, "?"])

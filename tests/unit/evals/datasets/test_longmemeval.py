@@ -49,8 +49,7 @@ def test_what_the_history_does_not_hold_is_not_answerable(tmp_path: Path) -> Non
     (question,) = load_longmemeval(longmemeval(tmp_path, asked)).scopes[0].questions
 
     assert (question.is_answerable, question.gap) == (False, "the history does not hold the answer")
-    assert question.relevant == {}
-    assert question.category == "single-session-user"
+    assert (question.relevant, question.category) == ({}, "single-session-user")
 
 
 def test_the_oracle_file_in_any_order_and_days_without_a_time_are_read(tmp_path: Path) -> None:

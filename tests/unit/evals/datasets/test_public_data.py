@@ -25,8 +25,7 @@ def test_the_locomo_half_has_997_questions_that_can_be_judged_out_of_999(data):
     dataset = load_dataset(data / "locomo")
 
     assert [scope.name for scope in dataset.scopes] == ["26", "30", "41", "42", "43"]
-    assert dataset.documents == 2_760
-    assert dataset.questions == 997
+    assert (dataset.documents, dataset.questions) == (2_760, 997)
     assert dataset.questions + dataset.left_out["questions without evidence"] == 999
 
 

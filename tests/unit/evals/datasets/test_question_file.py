@@ -55,16 +55,14 @@ def test_every_field_of_a_question_is_read(tmp_path: Path) -> None:
 def test_the_documents_stay_and_the_questions_are_replaced(tmp_path: Path) -> None:
     dataset = with_questions(DATA, question_file(tmp_path, question(), question(id="q02")))
 
-    assert dataset.name == "notes"
-    assert dataset.scopes[0].documents == DOCUMENTS
+    assert (dataset.name, dataset.scopes[0].documents) == ("notes", DOCUMENTS)
     assert [one.id for one in dataset.scopes[0].questions] == ["q01", "q02"]
 
 
 def test_only_what_was_left_out_of_the_documents_is_still_counted(tmp_path: Path) -> None:
     dataset = with_questions(DATA, question_file(tmp_path, question()))
 
-    assert dataset.left_out == {"documents without a word": 2}
-    assert dataset.mended == 0
+    assert (dataset.left_out, dataset.mended) == ({"documents without a word": 2}, 0)
 
 
 def test_a_gap_with_a_reason_is_a_question_that_nothing_answers(tmp_path: Path) -> None:

@@ -28,8 +28,7 @@ def test_what_it_writes_is_read_back_as_it_was_generated(tmp_path):
 
 def test_for_programs_it_says_where_it_wrote(tmp_path):
     told = json.loads(ran("--turns", "300", "--agents", "10", "--out", str(tmp_path), "-o", "json").stdout)
-    assert told["name"] == "generated-300-10-1"
-    assert told["documents"] == 300
+    assert (told["name"], told["documents"]) == ("generated-300-10-1", 300)
     assert {told["corpus"], told["queries"]} == {str(path) for path in tmp_path.iterdir()}
 
 

@@ -75,6 +75,4 @@ def test_eval_retrieval_draws_conversations_too(talks: Path, scope):
     (row,) = evaluate(RetrievalRun("locomo", talks, "keyword", scope), WORDS, quiet)
 
     # One conversation is found whole and the other not at all: two of them rule out nothing.
-    assert row.groups == 2
-    assert row.metrics["recall@10"] == 0.5
-    assert row.intervals["recall@10"] == [0.0, 1.0]
+    assert (row.groups, row.metrics["recall@10"], row.intervals["recall@10"]) == (2, 0.5, [0.0, 1.0])

@@ -139,8 +139,7 @@ def test_the_command_refuses_a_topology_it_does_not_know(data: Path):
 def test_a_data_set_may_be_called_what_no_agent_may_be_called(tmp_path: Path):
     (row,) = rows_of(one_note(tmp_path, "mün chen+1"), Arm())
 
-    assert row.dataset == "mün chen+1"
-    assert row.metrics["recall@10"] == 1.0
+    assert (row.dataset, row.metrics["recall@10"]) == ("mün chen+1", 1.0)
 
 
 def test_the_folder_of_all_data_sets_is_as_good_as_that_of_one(tmp_path: Path):

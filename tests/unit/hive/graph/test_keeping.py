@@ -34,8 +34,7 @@ def test_merging_brings_facts_embeddings_agents_trust_and_times_to_live():
     (mine,) = node.partitions.shares["all"].all_sealed()
     (theirs,) = there.host.nodes["n0"].partitions.shares["all"].all_sealed()
     assert mine == theirs
-    assert len(mine.assertion.statement.vector) == 128
-    assert mine.assertion.ttl_ms == HOUR_MS
+    assert (len(mine.assertion.statement.vector), mine.assertion.ttl_ms) == (128, HOUR_MS)
     assert node.registry.get("agent/sol") == {"domain": "pumps", "node": "n0"}
     assert node.policy.trust("ines", Now(0, 0)) == 1.5
     assert contents(here.query_facts("pump")) == [PUMP]

@@ -37,8 +37,7 @@ def test_every_message_three_times_changes_nothing_more_and_ends():
             sent += [(receiver, sender, answer) for answer in receiver.receive(sender.name, message, NOW)]
         assert len(sent) < 200
 
-    assert ada.share.members == bert.share.members
-    assert len(ada.share) == 200
+    assert (ada.share.members, len(ada.share)) == (bert.share.members, 200)
 
 
 def test_a_step_for_a_former_boot_is_dropped():

@@ -245,8 +245,7 @@ def test_a_receipt_that_comes_again_does_nothing():
         for sender, message in receipts:
             hive.tell("n0", Received(sender, message))
 
-    assert hive.shared == [("n0", (PUMP_ID,))]
-    assert len(hive.nodes["n0"].outbox) == 0
+    assert (hive.shared, len(hive.nodes["n0"].outbox)) == ([("n0", (PUMP_ID,))], 0)
     assert not any(isinstance(effect, Send) and isinstance(effect.message, Replicate) for effect in hive.tell("n0", Tick()))
 
 
@@ -275,8 +274,7 @@ def test_what_is_taken_back_under_way_still_arrives_together_with_the_proof_and_
     records, _ = box.received("n1", again.message.batch)
 
     assert [record.table for record in kept] == [UNDELIVERED]
-    assert again.message.changes[0].adds == (given,)
-    assert again.message.changes[0].removals == taken.removals
+    assert (again.message.changes[0].adds, again.message.changes[0].removals) == ((given,), taken.removals)
     assert [record.table for record in records] == [OUTBOX, UNDELIVERED]
     assert box.undelivered.get("all", given.dot) is None
 

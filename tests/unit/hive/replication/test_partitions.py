@@ -43,8 +43,7 @@ def test_a_question_asks_one_of_each_set_and_no_more():
     gathered = hive.ask("n0")
 
     # Two sets; the asker is in one of them.
-    assert len(gathered.asked) == 1
-    assert gathered.completeness == 1.0
+    assert (len(gathered.asked), gathered.completeness) == (1, 1.0)
     assert len(hive.listed("n0").facts) == len(FACTS)
 
 
@@ -319,8 +318,7 @@ def test_a_sure_fact_is_kept_by_everyone_and_counted_once():
 
     assert hive.who_has() == set(hive.topology.nodes)
     gathered = hive.ask("s0")
-    assert gathered.pool.ids == (PUMP_ID,)
-    assert gathered.statistics.documents == 1
+    assert (gathered.pool.ids, gathered.statistics.documents) == ((PUMP_ID,), 1)
     assert hive.found("s0", is_local=True) == [PUMP]
 
 

@@ -232,7 +232,8 @@ def test_a_forgotten_journal_ends_its_thread(tmp_path: Path) -> None:
     before = threading.active_count()
 
     async def scenario() -> None:
-        await (await sqlite.open(tmp_path / "node.sqlite")).write([A_RECORD])
+        journal = await sqlite.open(tmp_path / "node.sqlite")
+        await journal.write([A_RECORD])
 
     asyncio.run(scenario())
     gc.collect()

@@ -41,8 +41,7 @@ def test_what_is_better_takes_the_place_of_what_was_there_and_the_history_says_w
     assert entry == outcome.entry
     assert (entry.what, entry.config, entry.former) == ("deploy", "best", "good")
     assert (entry.by, entry.why, entry.at) == ("bao", "without the FAQ", "2026-01-02T13:00:00.000000+00:00")
-    assert entry.figures["distractors"] == 0
-    assert entry.figures["distractors_before"] == 8
+    assert (entry.figures["distractors"], entry.figures["distractors_before"]) == (0, 8)
     assert entry.figures["interval"][0] > 0
     told = place.workspace.deployment()
     assert (told.config, told.by, told.why, told.forced) == ("best", "bao", "without the FAQ", False)

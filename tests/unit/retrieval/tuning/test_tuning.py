@@ -127,8 +127,7 @@ def test_trouble_with_a_model_ends_the_tuning_and_loses_nothing(tmp_path, troubl
 def test_steps_are_bounded(tmp_path):
     found = tuned(bench(tmp_path), Scripted(only("api"), only("news"), only("faqs")), Order(name="better", steps_max=2))
 
-    assert found.ended == "2 steps were allowed"
-    assert len(found.steps) == 3
+    assert (found.ended, len(found.steps)) == ("2 steps were allowed", 3)
 
 
 def test_a_try_with_a_part_of_the_questions_is_no_step_and_never_the_best(tmp_path):

@@ -35,8 +35,7 @@ async def test_a_fleet_that_was_given_no_embedder_has_its_own_and_closes_it(
         await fleet.memory("ada").store_fact("gateway", "The gateway listens on port 8443.")
         assert not embedder.times_closed
 
-    assert embedder.passages == ["The gateway listens on port 8443."]
-    assert embedder.times_closed == 1
+    assert (embedder.passages, embedder.times_closed) == (["The gateway listens on port 8443."], 1)
 
 
 @pytest.mark.parametrize("agents", [(), ("ada", "ben", "ada")])

@@ -105,32 +105,29 @@ def test_what_a_killed_node_left_in_its_log_goes_along(tmp_path: Path) -> None:
     }
 
 
-def test_a_journal_is_whole_however_much_is_written_while_it_is_read(tmp_path: Path) -> None:
-    async def play() -> None:
-        sqlite: Any = backends.load("journal", "sqlite")
-        path, stop = tmp_path / "busy.sqlite", asyncio.Event()
-        journal = await sqlite.open(path)
+async def test_a_journal_is_whole_however_much_is_written_while_it_is_read(tmp_path: Path) -> None:
+    sqlite: Any = backends.load("journal", "sqlite")
+    path, stop = tmp_path / "busy.sqlite", asyncio.Event()
+    journal = await sqlite.open(path)
 
-        async def write() -> None:
-            number = 0
-            while not stop.is_set():
-                number += 1
-                # All of one number, or none.
-                await journal.write([Put("t", bytes([row]), number.to_bytes(4, "big") * 5_000) for row in range(16)])
+    async def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            # All of one number, or none.
+            await journal.write([Put("t", bytes([row]), number.to_bytes(4, "big") * 5_000) for row in range(16)])
 
-        writing = asyncio.create_task(write())
-        seen = []
-        for _ in range(15):
-            found = await sqlite.read(path, while_open=True)
-            assert len({put.value for put in found}) <= 1
-            seen += [found[0].value[:4]] if found else []
-        stop.set()
-        await writing
-        await journal.close()
-        assert seen == sorted(seen)
-        assert len(set(seen)) > 1
-
-    run(play())
+    writing = asyncio.create_task(write())
+    seen = []
+    for _ in range(15):
+        found = await sqlite.read(path, while_open=True)
+        assert len({put.value for put in found}) <= 1
+        seen += [found[0].value[:4]] if found else []
+    stop.set()
+    await writing
+    await journal.close()
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 1
 
 
 @pytest.mark.parametrize(
