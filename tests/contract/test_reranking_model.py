@@ -1,16 +1,13 @@
-"""A real cross-encoder knows an answer from a text with as many words of the question, in every hive as in one memory."""
+"""A real cross-encoder knows an answer from a text with as many words of the question."""
 
 import subprocess
 
 import pytest
 
 from benchmarks.ms_marco import MsMarco, fetched
-from hive_mind.evals.experiments import Arm
-from hive_mind.evals.generating import generate
 from hive_mind.memory.reranking import of_this_process
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.builders import Home, found, said
-from tests.unit.evals.arms.notes import told
 
 pytestmark = [pytest.mark.slow, pytest.mark.embeddings]
 QUESTION = "How many people live in Berlin?"
@@ -35,11 +32,3 @@ async def test_an_answer_comes_before_shorter_texts_with_as_many_words_of_the_qu
         async with Home().memory(ranking=ranking) as memory:
             await memory.store_facts([said(text, concept="") for text in (ANSWER, *MISLEADING)], "log")
             assert ((await found(memory, QUESTION))[0] == ANSWER) is is_first
-
-
-def test_every_hive_finds_what_one_memory_finds(again: RankingSettings):
-    (scope,) = generate(200, 6, 1).scopes
-    few = slice(None, None, 29)
-    alone = told(Arm(), scope, "hybrid", asked=few, ranking=again)
-    for arm in (Arm("flat", 6), Arm("federated", 6, groups=3), Arm("sharded", 6, replicas=2)):
-        assert told(arm, scope, "hybrid", asked=few, ranking=again).scored == alone.scored, arm

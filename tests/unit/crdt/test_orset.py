@@ -250,10 +250,6 @@ def test_equal_sets_of_another_history_are_written_alike():
     assert json.dumps(there.to_dict()) == json.dumps(here.to_dict())
 
 
-def test_a_set_is_not_equal_to_something_else():
-    assert ORSet("here") != {"a"}
-
-
 def test_an_actor_that_is_no_actor_is_refused():
     with pytest.raises(ValueError, match="8 bytes"):
         ORSet(b"short")

@@ -83,17 +83,6 @@ def test_a_message_expires_after_the_shorter_of_both_times_and_is_gone_unless_th
     assert dead.letter.content.application_map["DeadLetterReason"] == "TTLExpiredException"
 
 
-def test_a_message_in_somebodys_hands_does_not_expire_before_it_is_put_back():
-    queue = queue_of("a", "b", ttl_s=10)
-    first, second = queue.take(NOW), queue.take(NOW)
-
-    queue.complete(first.token, NOW + 20)
-    queue.abandon(second.token, NOW + 20)
-
-    assert taken(queue, NOW + 20) == []
-    assert queue.quota.messages == 0
-
-
 def test_what_was_seen_within_the_window_is_taken_once():
     queue = queue_of(duplicate_window_s=10)
     assert len(queue.send([letter("a", id="1"), letter("b", id="1"), letter("c"), letter("d")], NOW)) == 3
