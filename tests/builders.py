@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from hive_mind.model.ids import fact_id
 from hive_mind.store import FactStore
 from hive_mind.store.memory import MemoryStore
 
+T = TypeVar("T")
 FIRST_US = 1_700_000_000_000_000
 
 
@@ -89,13 +90,13 @@ class Home:
         return self._kept
 
 
-def run(work: Awaitable[None]) -> None:
-    """Run to the end; what hangs fails."""
+def run(work: Awaitable[T]) -> T:
+    """Run to the end, and give what came of it; what hangs fails."""
 
-    async def bounded() -> None:
-        await asyncio.wait_for(work, 180)
+    async def bounded() -> T:
+        return await asyncio.wait_for(work, 180)
 
-    asyncio.run(bounded())
+    return asyncio.run(bounded())
 
 
 async def found(memory: CognitiveMemory, query: Any, limit: int = 10) -> list[str]:

@@ -18,6 +18,19 @@ from hive_mind.runs.state import RunState
 from hive_mind.tools import Tool, Toolbox
 
 
+class Open:
+    """A ledger that others may close."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    async def close(self) -> None:
+        """Somebody looked, and is through."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+
 def said(text: str = "", *calls: tuple[str, dict[str, Any]]) -> Reply:
     """A reply: what it says, and (tool, arguments) of each call."""
     return Reply(text, tuple(ToolCall(str(number), name, given) for number, (name, given) in enumerate(calls)), 3, 2)

@@ -18,24 +18,12 @@ from hive_mind.ledger import Ledger, memory
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import Toolbox, ToolContext
 from hive_mind.tools.functions import tool
+from tests.unit.agents.run_builders import Open
 
 MINUTE_MS = 60_000
 SLOW = WorkerSpec.model_validate(
     {"id": "slow", "entry": "wait", "nodes": [{"id": "wait", "kind": "tool", "tool": "wait", "outputs": ["done"]}]}
 )
-
-
-class Open:
-    """A ledger that others may close."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    async def close(self) -> None:
-        """Somebody looked, and is through."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ledger, name)
 
 
 def opener(ledgers: Mapping[str, Ledger]) -> Any:

@@ -1,7 +1,5 @@
 """A small fleet that has stopped, its archive, and what a home remembers, to compare both."""
 
-import asyncio
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from hive_mind.runtime.members.generations import settle
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
 from hive_mind.runtime.workers.config import HiveConfig
+from tests.builders import run
 from tests.hives import assertion
 from tests.unit.runtime.moving import held
 
@@ -32,14 +31,6 @@ spec:
   embedding: {{kind: none}}
   platform: {{kind: inprocess}}
 """
-
-
-def run(play: Coroutine[Any, Any, Any]) -> Any:
-    async def whole() -> Any:
-        async with asyncio.timeout(60):
-            return await play
-
-    return asyncio.run(whole())
 
 
 def stopped_fleet(home: Path) -> Path:

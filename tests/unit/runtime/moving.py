@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hive_mind.runtime.members.generations import Move, Moved, move, settle, sna
 from hive_mind.runtime.members.host import fresh_chance
 from hive_mind.runtime.node import system_clock
 from hive_mind.runtime.workers.config import HiveConfig
+from tests.builders import run
 from tests.hives import assertion
 
 OLD = HiveConfig("fleet", "flat", {"": ("a", "b")})
@@ -26,14 +26,6 @@ async def held(home: Path, hive: HiveConfig, *, while_open: bool = False) -> tup
     """The facts that the journals of a hive hold together, oldest first."""
     found = await snapshot_of(home, hive, (), TUNING, while_open=while_open)
     return await asyncio.to_thread(facts_of, found, TUNING, fresh_chance(), system_clock())
-
-
-def run(play: Coroutine[Any, Any, Any]) -> Any:
-    async def whole() -> Any:
-        async with asyncio.timeout(60):
-            return await play
-
-    return asyncio.run(whole())
 
 
 def snapshot(facts: int = 12) -> JournalSnapshot:

@@ -23,7 +23,7 @@ from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 from tests.laws.run_stories import said
-from tests.unit.agents.run_builders import resumed
+from tests.unit.agents.run_builders import Open, resumed
 from tests.unit.runs.flow import loop, worker
 from tests.waiting import until
 
@@ -155,7 +155,7 @@ async def test_an_answer_lets_a_run_go_on_whatever_a_queen_did_meanwhile(is_rest
     (item,) = (await waiting_run(ledger))["waiting"]
 
     async def opened(_: str) -> Any:
-        return Shared(ledger)
+        return Open(ledger)
 
     box = Toolbox(fleet_tools(FleetDirectory("queen", LedgerDesk(ledger), opened, {})))
     tool_of_queen = box.get("restart" if is_restarted else "pause")
@@ -204,19 +204,6 @@ async def test_of_two_that_ask_the_one_that_is_answered_goes_on_at_once() -> Non
         assert (state.is_waiting, len((await waiting_run(ledger))["waiting"])) == (number < 4, 4 - number)
         assert asked == {1: [], 2: ["1"], 3: ["1"], 4: ["1", "2"]}[number]
     assert state.outcome == "accepted"
-
-
-class Shared:
-    """A ledger that others may close."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    async def close(self) -> None:
-        """It goes on being used."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ledger, name)
 
 
 async def test_mark_complete_ends_a_sub_agent_at_once() -> None:

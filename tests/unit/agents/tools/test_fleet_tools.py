@@ -8,27 +8,14 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.queen_talk import HeardEvents
 from hive_mind.agents.runs.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger import Ledger, memory
+from hive_mind.ledger import memory
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import ToolContext
-from tests.unit.agents.run_builders import decide_all, driven, parts_over, resumed, said, sets
+from tests.unit.agents.run_builders import Open, decide_all, driven, parts_over, resumed, said, sets
 
 CARD = "4111 1111 1111 1111"
 GOAL = {"id": "g", "constraints": [{"id": "no-card", "check": "'4111' not in str(result)"}]}
 WORKER = WorkerSpec.model_validate({"id": "w", "entry": "a", "nodes": [{"id": "a", "outputs": ["x"]}], "goal": GOAL})
-
-
-class _Kept:
-    """A ledger that stays open."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ledger, name)
-
-    async def close(self) -> None:
-        """By its owner."""
 
 
 @pytest.mark.parametrize(("action", "outputs"), [(JudgmentAction.ESCALATE, {}), (JudgmentAction.ACCEPT, {"x": CARD})])
@@ -37,7 +24,7 @@ async def test_what_a_run_set_is_shown_to_a_queen_once_it_is_accepted(action: Ju
     parts = parts_over(ledger, conversation=lambda _: sets("x", CARD))
 
     async def opened(_: str) -> Any:
-        return _Kept(ledger)
+        return Open(ledger)
 
     tools = {tool.name: tool for tool in fleet_tools(FleetDirectory("queen", LedgerDesk(ledger), opened, {}))}
     context = ToolContext("q", "n", "q.1", "queen", lambda _: None)

@@ -13,7 +13,8 @@ import pytest
 
 from hive_mind.control.archive import import_
 from hive_mind.errors import HiveError
-from tests.unit.control.archived import SAID, run
+from tests.builders import run
+from tests.unit.control.archived import SAID
 
 Change = Callable[[dict[str, bytes]], None]
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from hive_mind.control.manifests.reading import read_manifest, read_text, settled
-from hive_mind.errors import ManifestError, Problem, RuleError
+from hive_mind.errors import RuleError
 from hive_mind.forms import schema_of
 from hive_mind.judge.rules import RULES, RuleSet, rules_of
 from tests.unit.control.bad_manifests import within
+from tests.unit.control.manifests.test_retrieval_file import problems_of
 
 ROOT = Path(__file__).parents[4]
 HEAD = "apiVersion: hive-mind/v1\nkind: Rules\nspec:\n  rules:\n"
@@ -27,12 +28,6 @@ def written(folder: Path, **files: str) -> None:
     (folder / "rules").mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / "rules" / f"{name}.yaml").write_text(text)
-
-
-def problems_of(file: Path) -> tuple[Problem, ...]:
-    with pytest.raises(ManifestError) as refused:
-        read_manifest(file)
-    return refused.value.problems
 
 
 def test_rules_of_files_are_added_to_those_of_the_manifest_once(tmp_path: Path) -> None:

@@ -11,14 +11,11 @@ from hive_mind.evals.experiments import Arm, DataSource, Experiment, Retrieval
 from hive_mind.evals.running.harness import RetrievalRun, RunOrder, evaluate, run
 from hive_mind.evals.scorecard import write_scorecard
 from hive_mind.runtime.settings import Settings
+from tests.unit.evals.running.test_retrieval import quiet
 
 pytestmark = pytest.mark.usefixtures("loaded_cells")
 
 WORDS = Settings(embed="none")
-
-
-def quiet(done: int, total: int, what: str = "") -> None:
-    pass
 
 
 @pytest.fixture

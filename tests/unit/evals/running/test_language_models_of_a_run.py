@@ -13,6 +13,7 @@ from hive_mind.evals.running.cell import UNJUDGED
 from hive_mind.evals.running.harness import RunOrder, run
 from hive_mind.runtime.settings import Settings
 from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
+from tests.unit.evals.running.test_retrieval import quiet
 
 pytestmark = pytest.mark.usefixtures("loaded_cells")
 
@@ -32,10 +33,6 @@ JUDGED = Experiment(
 def order(folder: Path, server: OpenAICompatibleServer, experiment: Experiment = JUDGED) -> RunOrder:
     settings = Settings(embed="none", llm="openai:gpt-5-mini", llm_url=server.base_url)
     return RunOrder(experiment, folder / "run", settings, folder / "vectors", jobs=1)
-
-
-def quiet(done: int, total: int, what: str = "") -> None:
-    pass
 
 
 def test_answers_without_a_verdict_are_left_out_by_number(tmp_path: Path):

@@ -11,6 +11,7 @@ from hive_mind.evals.running.cell import UNANSWERED
 from hive_mind.evals.running.harness import RunOrder, run
 from hive_mind.runtime.settings import Settings
 from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
+from tests.unit.evals.running.test_retrieval import quiet
 
 pytestmark = pytest.mark.usefixtures("loaded_cells")
 
@@ -26,10 +27,6 @@ EXPERIMENT = Experiment(
     answerer="model",
     subset=("q01", "q02", "q03", "q04", "q05"),
 )
-
-
-def quiet(done: int, total: int, what: str = "") -> None:
-    pass
 
 
 def tokens_in(folder: Path) -> int:

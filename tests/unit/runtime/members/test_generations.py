@@ -25,9 +25,10 @@ from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from hive_mind.runtime.workers.config import HiveConfig, NodeConfig, WorkerConfig, founded
+from tests.builders import run
 from tests.hives import PUMP_ID, assertion
 from tests.loops import InLoop
-from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved, run
+from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved
 from tests.waiting import until
 
 QUICK = MembershipSettings(beat_ms=50, suspect_after_ms=500, settle_ms=50)

@@ -21,8 +21,9 @@ from hive_mind.hive.replication.resettlement import Journal
 from hive_mind.runtime.members import generations
 from hive_mind.runtime.members.generations import Move, move, snapshot_of
 from hive_mind.runtime.workers.config import HiveConfig
+from tests.builders import run
 from tests.sampled import thorough
-from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved, run
+from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved
 
 
 @pytest.mark.parametrize("keep", [0, 50, 5_000])
