@@ -1,15 +1,20 @@
 """What every command says about itself, and what is said about a command that there is not.
 
 What a message tells people to type is a command that there is.
+Options that several commands share.
+An option that would have no effect beside what else is said is refused, with the option's name and what to do.
+What is read without pydantic is what typer reads with it.
 """
 
 import ast
+import os
 import re
 import shlex
 from collections.abc import Iterator
+from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import typer
@@ -17,7 +22,9 @@ from typer._click.exceptions import ClickException
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from hive_mind.cli.app import ENTRIES, app, commands_in
+from hive_mind.cli.app import ENTRIES, PlainValues, app, commands_in
+from hive_mind.cli.options import is_confirmed, iso_time, settings_for
+from hive_mind.errors import InvalidInput
 
 ROOT = Path(__file__).parents[3]
 _COMMAND = re.compile(r"hive-mind ([a-z]+)(?: ([a-z]+)\b(?!-))?")
@@ -162,3 +169,134 @@ def test_commands_named_in_remarks_of_documents_are_commands_or_options(commands
             known = beside | {option for parameter in commands[path].params for option in parameter.opts}
             wrong += [f"{file.name}: {word}" for word in named.split(", ") if word not in known]
     assert wrong == [], "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2025", "2025-03", "2024-02-29", "2025-03-10T09:30", "2025-03-10T09:30:15Z", "2025-03-10T09:30+02:00"]
+)
+def test_a_time_may_be_as_precise_as_it_is_known(text):
+    assert iso_time(text) == text
+
+
+@pytest.mark.parametrize("text", ["2025-13", "2025-02-30", "0000", "10.03.2025", "yesterday", "2025-03-10T25:00", "2025-03-10T"])
+def test_a_time_that_is_none_is_refused(text):
+    with pytest.raises(InvalidInput, match="--said-at"):
+        iso_time(text)
+
+
+@pytest.mark.parametrize("home", ["notes.txt", "notes.txt/deeper"])
+def test_a_file_can_not_be_the_home(tmp_path, home):
+    (tmp_path / "notes.txt").write_text("words")
+    with pytest.raises(InvalidInput, match=r"notes.txt is a file: give --home"):
+        settings_for(tmp_path / home)
+
+
+@pytest.mark.parametrize("home", [Path(".hive"), None], ids=["given", "default"])
+def test_a_home_whose_name_can_not_be_kept_is_refused(tmp_path, monkeypatch, home):
+    folder = tmp_path / os.fsdecode(b"T\xfcr")
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with pytest.raises(InvalidInput, match="no UTF-8: rename it, or give --home"):
+        settings_for(home, environment={})
+
+
+def test_the_command_line_outweighs_the_environment():
+    environment = {"HIVE_MIND_HOME": "/there", "HIVE_MIND_EMBED": "openai", "HIVE_MIND_EMBED_MODEL": "large"}
+    settings = settings_for(Path("here"), "none", environment=environment)
+    assert (settings.home, settings.embed, settings.embed_model) == (Path("here"), "none", "large")
+
+
+def test_where_nobody_can_be_asked_it_is_said_what_to_add():
+    with pytest.raises(InvalidInput, match="to forget without being asked, add --yes"):
+        is_confirmed("forget", "Forget it?")
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("get hives --watch", "--watch"),
+        ("get facts --selector group=north", "--selector"),
+        ("get agents --limit 3", "--limit"),
+        ("get hives --fleet town", "--fleet"),
+        ("describe hive --fleet town", "--fleet"),
+        ("facts list --count --limit 3", "--limit"),
+        ("graph show Pump --max-length 3", "--max-length"),
+        ("graph show Pump --to Hall --depth 2", "--depth"),
+        ("worker answer -o json", "--output"),
+        ("events dlq --all", "--all"),
+        ("events dlq 12 --limit 3", "--limit"),
+        ("events dlq 12 --drop --limit 3", "--limit"),
+        ("erase --check receipt.json --yes", "--yes"),
+        ("backup x.sqlite --force", "--force"),
+        ("backup x.zip --fleet town --agent ada", "--agent"),
+        ("restore pyproject.toml --root 12", "--root"),
+        ("retrieval compare a b --settings --moves 3", "--moves"),
+        ("retrieval deploy --rollback --dry-run", "--dry-run"),
+    ],
+)
+def test_an_option_without_effect_is_refused(line: str, option: str) -> None:
+    ended = CliRunner().invoke(app, line.split())
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert f"{option} has no effect on " in ended.stderr
+    assert ended.stderr.endswith(": leave it out\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("get members ada", "are listed all"),
+        ("get events --limit 0", "`--limit` is a whole number, 1 to 1000"),
+        ("describe agent", "which agent?"),
+        ("facts list --latest --limit 0", "`--limit` is a whole number, 1 to 1000"),
+        ("facts list --latest --earliest", "mutually exclusive"),
+        ("facts retract", "the ID of a fact, or --source"),
+        ("facts retract 4f1a2b3c --source a.md", "the ID of a fact, or --source"),
+        ("file explain manifest spec --schema", "leave 'spec' out"),
+        ("worker --graph", "name it"),
+        ("graph show Pump --to Hall --limit 101", "1 to 100, not 101"),
+        ("events dlq 12 --drop --replay", "mutually exclusive"),
+        ("retrieval deploy", "--rollback"),
+        ("retrieval deploy better --rollback", "leave 'better' out"),
+    ],
+)
+def test_what_can_not_be_meant_is_told_with_what_to_say(line: str, says: str) -> None:
+    ended = CliRunner().invoke(app, line.split())
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert says in ended.stderr
+
+
+class Form(StrEnum):
+    TEXT, JSON = "text", "json"
+
+
+KINDS: dict[str, Any] = {
+    "text": Annotated[str | None, typer.Option("--option")],
+    "form": Annotated[Form | None, typer.Option("--option")],
+    "any case": Annotated[Form | None, typer.Option("--option", case_sensitive=False)],
+    "number": Annotated[int | None, typer.Option("--option", min=1, max=9)],
+    "path": Annotated[Path | None, typer.Option("--option")],
+    "file": Annotated[Path | None, typer.Option("--option", exists=True, dir_okay=False)],
+    "paths": Annotated[list[Path] | None, typer.Option("--option")],
+    "parsed": Annotated[str | None, typer.Option("--option", parser=str.upper)],
+}
+VALUES = ("json", "JSON", "xml", "7", "12", "", ".", "/nowhere/at all", __file__, f"{__file__}/below", "n" * 300)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("line", [[], *(["--option", value] for value in VALUES)], ids=" ".join)
+def test_plain_values_are_those_that_typer_reads(kind: str, line: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with_pydantic = pytest.importorskip("typer._coercion").build_runtime_param
+
+    def read(build: Any) -> tuple[int, str, object]:
+        monkeypatch.setattr("typer.core.build_runtime_param", build)
+        app, values = typer.Typer(), []
+
+        def command(option: Any = None) -> None:
+            values.append((type(option), option))
+
+        command.__annotations__["option"] = KINDS[kind]
+        app.command()(command)
+        ended = CliRunner().invoke(app, line)
+        return ended.exit_code, ended.output, values
+
+    assert read(lambda described: PlainValues(described, with_pydantic)) == read(with_pydantic)

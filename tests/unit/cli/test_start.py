@@ -1,4 +1,9 @@
-"""What a command loads before it does anything."""
+"""What a command loads before it does anything.
+
+Lists say that there is more, and one of something is one.
+Whether an embedding model is on this machine.
+The picture of `simulate --plot`.
+"""
 
 import os
 import subprocess
@@ -10,7 +15,10 @@ import pytest
 
 from hive_mind import __main__
 from hive_mind.cli.app import ENTRIES, commands_in
+from hive_mind.cli.doctor import where_model_is
 from hive_mind.cli.running import STOPPED
+from hive_mind.cli.simulate import Curve, drawn
+from hive_mind.counted import counted
 
 COMMANDS = {f"hive_mind.cli.{entry.module}" for entry in ENTRIES.values()}
 # Each takes long to load, and only fleets need it.
@@ -171,3 +179,41 @@ def test_a_client_loads_no_engine(client):
     there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True).stdout.split()
     named = {*HEAVY, "numpy", "hive_mind.control.controller", *(f"hive_mind.{room}" for room in ENGINE)}
     assert sorted(named.intersection(there)) == []
+
+
+@pytest.mark.parametrize(("number", "said"), [(0, "0 facts"), (1, "1 fact"), (2, "2 facts"), (2000, "2,000 facts")])
+def test_one_is_one_and_all_else_are_several(number: int, said: str) -> None:
+    assert counted(number, "fact") == said
+
+
+def test_a_verb_follows_its_number() -> None:
+    assert (counted(1, "fact has", "facts have"), counted(2, "fact has", "facts have")) == ("1 fact has", "2 facts have")
+
+
+def test_a_folder_with_a_models_files_is_one(tmp_path):
+    for name in ("modules.json", "config.json"):
+        (tmp_path / name).write_text("{}")
+    assert where_model_is(str(tmp_path)) == str(tmp_path)
+
+
+def test_any_other_folder_is_none(tmp_path):
+    assert where_model_is(str(tmp_path)) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["nobody-ever/made-this-model", "/no/such/folder", "made-up", "a b\0c", "x" * 300, "~nobody-here/model"]
+)
+def test_a_model_that_is_not_here_is_told_without_asking_the_network(name):
+    assert where_model_is(name) == ""
+
+
+def test_the_picture_has_a_line_for_each_topology_with_points_over_round_minutes() -> None:
+    points = ((0.0, 0.5, 0.25), (4.0, 0.75, 0.5), (8.0, 1.0, 1.0))
+    picture = drawn([Curve("flat", points), Curve("sharded", points), Curve("federated", ())]).decode()
+
+    assert [picture.count(f">{words}</text>") for words in ("flat", "sharded", "federated", *range(9))] == [1, 1, 0, *[1] * 9]
+
+
+@pytest.mark.parametrize("curves", [[], [Curve("flat", ())]])
+def test_where_nothing_was_simulated_there_is_an_empty_picture(curves: list[Curve]) -> None:
+    assert drawn(curves).startswith(b"<svg")

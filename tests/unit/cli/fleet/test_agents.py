@@ -1,14 +1,20 @@
-"""Which agent `ask` and `learn` mean where fleets run."""
+"""Which agent `ask` and `learn` mean where fleets run.
+
+`-l`: agents by what they are.
+Who meets somebody else's change of a fleet did nothing wrong, and did not get what they wanted: exit code 1, not 2.
+"""
 
 import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
+import typer
 
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli.asking.asked import FleetAgent, fleet_agent
-from hive_mind.cli.running import CommandError
-from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.cli.fleet.get import selected
+from hive_mind.cli.running import FAILED, CommandError, exit_codes
+from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, FleetState
 from hive_mind.control.status import AgentView, FleetStatus, ProcessView
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.runtime import asking
@@ -196,3 +202,39 @@ def test_a_refusal_of_the_agent_itself_is_its_own(monkeypatch):
     controller = Silent(monkeypatch, BackendTimeout("ada", "its model is late"), AgentView("cy", "ready", True, "q"))
     with pytest.raises(BackendTimeout, match="its model"):
         asyncio.run(FleetAgent(controller, "town", "ada").call("ask"))
+
+
+AGENTS = [
+    AgentView("ada", "ready", True, "p1", "north", "sea"),
+    AgentView("bob", "asleep", True, "p1", "south", ""),
+    AgentView("cy", "missing", False, "p2", "north", "land"),
+]
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("", ["ada", "bob", "cy"]),
+        ("group=north", ["ada", "cy"]),
+        ("group==north,phase!=ready", ["cy"]),
+        (" domain = sea ", ["ada"]),
+        ("domain=", ["bob"]),
+        ("process!=p1,group=south", []),
+    ],
+)
+def test_agents_are_chosen_by_what_holds_of_them(selector: str, names: list[str]) -> None:
+    assert [one.name for one in selected(AGENTS, selector)] == names
+
+
+@pytest.mark.parametrize("selector", ["north", "colour=red", "group=north,", "group>1", "=x"])
+def test_what_selects_nothing_is_told_with_what_can_be_written(selector: str) -> None:
+    with pytest.raises(InvalidInput, match=r"FIELD=VALUE .*group, domain, phase, process"):
+        selected(AGENTS, selector)
+
+
+@pytest.mark.parametrize("met", [FleetLocked("team", 7), FleetChanged("team", "1 to delete")])
+def test_a_change_under_way_or_made_meanwhile_is_a_failure_in_one_line(met: Exception, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(typer.Exit) as ended, exit_codes():
+        raise met
+    assert ended.value.exit_code == FAILED
+    assert capsys.readouterr().err.startswith("error: fleet 'team'")

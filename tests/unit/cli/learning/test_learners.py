@@ -1,11 +1,21 @@
-"""Learning by an agent that runs elsewhere."""
+"""Learning by an agent that runs elsewhere.
+
+Ctrl-C while files are being learned.
+What learning did, as people read it.
+"""
 
 import asyncio
+from typing import Any
 
-from hive_mind.cli.learning import pieces
-from hive_mind.cli.learning.pieces import Learner, parts_of
-from hive_mind.errors import InvalidInput
+import pytest
+
+from hive_mind.api.request import Progress
+from hive_mind.cli.learning import pieces, show_learned
+from hive_mind.cli.learning.pieces import Learner, Piece, Tally, learn_all, parts_of
+from hive_mind.cli.running import Stopped
+from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.model.content import Content, KnownSource
+from hive_mind.runtime.texts import Document
 
 
 class Agent:
@@ -119,3 +129,69 @@ def test_a_process_of_an_earlier_version_embeds_each_when_its_turn_comes():
             raise InvalidInput(f"there is no {what!r}; known: ask, learn")
 
     assert not asyncio.run(Learner(Earlier()).embed_ahead([], untold))
+
+
+class _Interrupted:
+    """Learns one piece, then is stopped as an event loop stops its main task at Ctrl-C, before or within the second."""
+
+    name, fleet = "ada", ""
+
+    def __init__(self, facts_before: int = 0) -> None:
+        self._is_second, self._facts_before = False, facts_before
+
+    async def call(self, request: str, progress: Progress | None = None, /, **fields: object) -> Any:
+        del fields
+        if request == "learn" and progress is not None:
+            if self._is_second:
+                progress(self._facts_before, 12_000)
+                raise asyncio.CancelledError
+            progress(100, 100)
+            self._is_second = True
+        learned = {"facts": [], "added": 2, "confirmed": 0, "skipped": 0, "missing": "", "left_out": {}, "former": 0}
+        return {"learn": learned, "embed_ahead": {"embeds": False}, "note": {}}[request]
+
+
+PIECES = [Piece(name, name, "", lambda _: Document("The ferry leaves at nine.")) for name in ("a.txt", "b.txt", "c.txt")]
+
+
+def test_a_stop_between_files_tells_how_many_are_kept():
+    tally = Tally()
+    with pytest.raises(Stopped, match=r"stopped; 1 of 3 files learned, nothing lost"):
+        asyncio.run(learn_all(Learner(_Interrupted()), PIECES, tally, lambda *_: None))
+    assert [file["file"] for file in tally.learned] == ["a.txt"]
+
+
+def test_a_stop_within_a_file_tells_how_far_it_came():
+    with pytest.raises(Stopped, match=r"stopped; 1 of 3 files and 42 % of b\.txt learned, nothing lost"):
+        asyncio.run(learn_all(Learner(_Interrupted(5_120)), PIECES, Tally(), lambda *_: None))
+
+
+def test_one_that_answers_nothing_before_the_first_file_is_named_with_it(capsys: pytest.CaptureFixture[str]):
+    class Silent(_Interrupted):
+        async def call(self, request: str, *_: object, **__: object) -> Any:
+            raise BackendTimeout("ada", f"no answer to {request}")
+
+    with pytest.raises(BackendTimeout, match="no answer to embed_ahead"):
+        asyncio.run(learn_all(Learner(Silent()), PIECES, Tally(), lambda *_: None))
+    assert "failed at a.txt; 0 of 3 files learned before it are kept" in capsys.readouterr().err
+
+
+TOLD = {"file": "a.txt", "facts": 2, "added": 2, "confirmed": 0, "former": 0, "unsure": 0, "left_out": {"a question": 1}}
+
+
+def test_where_no_lines_are_asked_for_nothing_is_said_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    show_learned([TOLD])
+    assert capsys.readouterr().out == "a.txt: 2 facts, 2 of them new; left out: 1 question\n"
+
+
+def test_of_many_lines_the_first_are_shown_and_how_to_get_all_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    kept = [{"what": "kept", "text": f"fact {number}"} for number in range(300_000)]
+    left = [{"what": "left out (a question)", "text": f"why {number}?"} for number in range(101)]
+
+    show_learned([{**TOLD, "lines": [*kept, *left]}])
+
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) < 250
+    assert "fact 99\n" in shown
+    assert "… and 299,900 more kept: all of them with --output json" in shown
+    assert "… and 1 more left out" in shown

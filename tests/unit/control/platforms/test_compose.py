@@ -1,6 +1,13 @@
-"""A fleet rendered for Compose: every service may do little, secrets are elsewhere, and who renders again goes on from there."""
+"""A fleet rendered for Compose: every service may do little, secrets are elsewhere, and who renders again goes on from there.
 
-from collections.abc import Mapping
+Credentials of this machine in what is rendered: a secret of the platform has the value there, under a name of its own.
+A fleet inside another process is neither taken for one that does not run nor touched from here.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +15,14 @@ import msgspec
 import pytest
 import yaml
 
-from hive_mind.control.platforms import compose
+from hive_mind.control.manifests.reading import Source
+from hive_mind.control.platforms import compose, containerapps, inprocess, kubernetes
+from hive_mind.control.platforms.in_containers import contained
 from hive_mind.control.remembering import remembered
-from hive_mind.errors import InvalidInput, ManifestError
+from hive_mind.errors import BackendUnavailable, InvalidInput, ManifestError
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
+from tests.contract.platforms import Ground
+from tests.servers.children import Child
 from tests.unit.control.cloud import FOLDER, configs_of, fleet, source_of
 from tests.unit.deploy.test_compose import checked
 
@@ -108,3 +119,80 @@ def test_a_folder_that_has_another_compose_file_is_refused() -> None:
 def test_a_bus_on_a_loopback_that_no_container_has_is_refused() -> None:
     with pytest.raises(ManifestError, match="leave the bus out, and they get a Redis of their own"):
         source_of(fleet("compose", bus={"url": "redis://127.0.0.1:6379"}))
+
+
+AGENTS = [{"name": "ada", "env": {"API": "${credential:ada-api}", "LANG": "C"}}, {"name": "ben"}]
+LLM = {"model": "openai:gpt-5-mini", "key": "${credential:model-key}"}
+
+
+def source(kind: str) -> Source:
+    return source_of(fleet(kind, agents=AGENTS, llm=LLM))
+
+
+def test_each_becomes_a_secret_of_the_process_that_uses_it() -> None:
+    given = source("kubernetes")
+    ada, ben = contained(given, configs_of(given), name_chars_max=52)
+
+    assert ada.config.models.llm_key == "${env:HIVE_MIND_CREDENTIAL_MODEL_KEY}"
+    assert ada.secret["HIVE_MIND_CREDENTIAL_MODEL_KEY"] == "HIVE_MIND_CREDENTIAL_MODEL_KEY"
+    assert ada.secret["API"] == "HIVE_MIND_CREDENTIAL_ADA_API"
+    assert "API" not in ben.secret
+
+
+def test_what_only_looks_like_one_stays() -> None:
+    given = source_of(fleet(agents=[{"name": "ada", "prompt": "write $${credential:x} for ${credential:y}"}]))
+    (ada,) = contained(given, configs_of(given), name_chars_max=52)
+    assert ada.config.agents[0].prompt == "write $${credential:x} for ${env:HIVE_MIND_CREDENTIAL_Y}"
+
+
+RENDER = {"kubernetes": kubernetes.render, "compose": compose.render, "containerapps": containerapps.render}
+BUS = "servicebus://works-bus.servicebus.windows.net/hive-events"
+
+
+@pytest.mark.parametrize("kind", RENDER)
+def test_no_rendered_file_refers_to_what_a_container_does_not_have(kind: str) -> None:
+    given = source_of(fleet(kind, agents=AGENTS, llm=LLM, bus=BUS))
+    files = RENDER[kind](given, configs_of(given), {})
+    assert not any("${credential:" in text for text in files.values())
+    assert any(re.search("credential[_-]model[_-]key", text, re.IGNORECASE) for text in files.values())
+
+
+_HOLDER = """\
+import fcntl, os, sys
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.flock(lock, fcntl.LOCK_EX)
+os.write(lock, b"%d" % os.getpid())
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that runs the worker `ada` in itself."""
+    run = tmp_path / "fleets" / "town" / "run"
+    run.mkdir(parents=True)
+    command = [sys.executable, "-c", _HOLDER, str(run / "ada.lock")]
+    with Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        yield holder
+        holder.kill()
+
+
+async def test_what_runs_inside_another_process_is_seen_and_left_alone(tmp_path: Path, other: "subprocess.Popen[bytes]") -> None:
+    ground = Ground(tmp_path, "inprocess")
+    platform = await inprocess.open(ground.folder, tmp_path)
+    found = (await platform.observe())["ada"]
+    assert (found.pid, found.is_alive, found.status) == (other.pid, True, None)
+    assert "end that one first" in found.error
+    with pytest.raises(BackendUnavailable, match=f"inside process {other.pid}"):
+        await platform.start(ground.config("ada"))
+    with pytest.raises(BackendUnavailable, match=f"inside process {other.pid}"):
+        await platform.stop("ada", 1.0)
+
+    other.kill()
+    other.wait()
+    assert await platform.observe() == {}
+    await platform.start(ground.config("ada"))
+    await platform.close()
