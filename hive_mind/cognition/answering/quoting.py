@@ -53,11 +53,11 @@ _SENTENCE_ENDS = (".", "!", "。")
 
 # "Reminder: the pump remains at 5 bar", "Data point: the pump is at 5 bar".
 _LEAD = regex(r"^(?:[^\W\d_][\w'-]{0,20} ){0,2}[^\W\d_][\w'-]{0,20}: ")
-_SAID_ANEW = frozenset(
-    tokenize("remain remains stay stays still again remind reminder note now currently unchanged keep keeps update")
-)
+_STILL = frozenset(tokenize("still again now currently unchanged"))
+_SAID_ANEW = _STILL | frozenset(tokenize("remain remains stay stays remind reminder note keep keeps update"))
 _ALIKE_SHARE = 0.75
 _DIGIT = regex(r"\d")
+_UNIT = regex(r"\d ?(?P<unit>[^\W\d_]{1,15})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ def chosen(
     """At most `quotes_max` of the ranked facts, in the order in which they are worth reading.
 
     Of a question that asks for several things, each of its `parts` needs a fact. One that does not answer by itself is quoted
-    for a word of the question that no other quote has, or because it names the identifier that is asked about.
+    for a word of the question that no other quote has, because it names the identifier that is asked about, or because it says
+    later than another quote what that says, with another figure.
     """
     terms_wanted = _wanted(terms)
     left = [_offered(terms, candidate, score) for candidate, score in ranked]
@@ -83,7 +84,8 @@ def chosen(
         best = max(left, key=partial(_worth, missing=missing, terms_wanted=terms_wanted, unstated=tuple(unstated)))
         left = [offered for offered in left if offered is not best]
         added = frozenset[str]().union(*(met_in(wanted, best.terms) for wanted in (missing, *unstated)))
-        if quotes and not (added or best.one.answers or best.one.found.is_named):
+        is_newer = any(_is_newer(terms, best, quote) for quote in quotes)
+        if quotes and not (added or best.one.answers or best.one.found.is_named or is_newer):
             continue
         quotes.append(best)
         missing -= added
@@ -102,7 +104,7 @@ def _worth(
 
 def names_only(terms: QuestionTerms, relevant: Relevant) -> bool:
     """Whether a fact has the identifier that is asked about and no other word of the question."""
-    return relevant.found.is_named and bool(terms.words) and not met_in(terms.words, _terms_of(terms, relevant.hit.fact))
+    return relevant.found.is_named and bool(terms.words) and not met_in(terms.words - _STILL, _terms_of(terms, relevant.hit.fact))
 
 
 def _wanted(terms: QuestionTerms) -> frozenset[str]:
@@ -126,6 +128,14 @@ def is_repeated(fact: Fact, other_fact: Fact) -> bool:
     message, other_message = _said(fact), _said(other_fact)
     figures = [{term for term in terms if _DIGIT.search(term)} for terms in (message, other_message)]
     return figures[0] == figures[1] and len(message & other_message) >= _ALIKE_SHARE * max(1, len(message | other_message))
+
+
+def _is_newer(terms: QuestionTerms, later: _Offered, earlier: _Offered) -> bool:
+    """Whether a fact says the same part of a question after another, with a figure of the same unit."""
+    facts = later.one.hit.fact, earlier.one.hit.fact
+    parts = [met_in(terms.words, offered.terms) for offered in (later, earlier)]
+    units = [{match["unit"] for match in _UNIT.finditer(fact.content)} for fact in facts]
+    return facts[0].said_at > facts[1].said_at and bool(parts[0]) and parts[0] == parts[1] and not units[0].isdisjoint(units[1])
 
 
 def _said(fact: Fact) -> frozenset[str]:

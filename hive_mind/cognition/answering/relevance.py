@@ -144,7 +144,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     titles = terms_in(" ".join((*map(title_of, fact.sources), heads_of(fact))))
     before = phrase_terms(fact.before)
     meant = phrase_terms(named_before(fact)) if refers(fact) else frozenset()
-    subject = _subject(terms, fact, own | titles) or _subject(terms, fact, meant)
+    subject = _subject(terms, fact, own | titles) or _subject(terms, replace(fact, content=named_before(fact)), meant)
     named = _identified(terms, fact, own | meant)
     is_named = bool(named)
     if (terms.identifiers and not is_named) or (terms.names and not (is_named or subject)):

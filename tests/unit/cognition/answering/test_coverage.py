@@ -74,3 +74,21 @@ def test_a_fact_that_only_repeats_a_word_of_the_question_is_not_quoted_beside_on
 
     assert contents("Who leads the autumn plan for the hall?", first, less, more) == [first.fact.content]
     assert adding.fact.content in contents("Who leads the autumn plan for the hall and the mast?", first, adding)
+
+
+def test_what_says_later_as_much_with_another_figure_of_the_unit_is_quoted_beside_it():
+    first = hit("The pressure limit of Wandering Oyster is 6.4 bar.", 1.0, keyword=9.0, said_at="2024-02-20")
+    later = hit("The pressure limit of Oyster rose to 6.6 bar.", 0.7, keyword=5.0, said_at="2024-06-01")
+    earlier = hit("The pressure limit of Oyster rose to 6.2 bar.", 0.7, keyword=5.0, said_at="2024-01-01")
+    of_another_unit = hit("The pressure gauge of Oyster cost 70 euros.", 0.7, keyword=5.0, said_at="2024-06-01")
+    question = "At what pressure does the safety device of Wandering Oyster open?"
+
+    assert contents(question, first, later) == [first.fact.content, later.fact.content]
+    assert contents(question, first, earlier, of_another_unit) == [first.fact.content]
+
+
+def test_that_something_is_so_again_is_nothing_that_is_asked_for():
+    lines = [f"Rack-{{}} {text}" for text in ("died again.", "hangs in hall two.", "went dark.", "hums.", "got a new fuse.")]
+    told = [hit(text.format("7"), 1.0 - number / 100, keyword=5.0) for number, text in enumerate(lines)]
+
+    assert len(contents("What did we do to get rack-7 up again?", *told)) == len(told)

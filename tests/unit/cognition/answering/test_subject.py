@@ -31,6 +31,14 @@ def test_a_namesake_that_speaks_is_another_person_too():
     assert not answer(question, hit("I play the flute.", speaker="Pia Nolde", keyword=9.0)).is_known
 
 
+@pytest.mark.parametrize(("named", "is_known"), [("Hidden Wolf", True), ("Wolf", True), ("Hidden Galleon", False)])
+def test_it_is_no_namesake_of_what_was_named_just_before(named: str, is_known: bool):
+    before = f"Gideon: Let us move on to {named}."
+    told = hit("Xenia: The date of the survey of it is 10 August 2021.", speaker="Xenia", before=before, keyword=9.0)
+
+    assert answer("What is the date of the survey of Hidden Wolf?", told).is_known == is_known
+
+
 def test_it_is_what_was_named_just_before_and_is_quoted_with_that():
     before = "Gideon: Hidden Wolf is next, who starts?"
     told = "Xenia: The date of the survey of it is 10 August 2021."
