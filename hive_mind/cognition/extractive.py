@@ -27,7 +27,7 @@ from hive_mind.cognition.extraction.statements import (
     is_question,
     is_statement,
 )
-from hive_mind.cognition.temporal import resolved_dates
+from hive_mind.cognition.temporal import moments, resolved_dates
 from hive_mind.memory.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, LeftOut
@@ -175,9 +175,10 @@ def _states(sentence: str, piece: Piece) -> bool:
         # "seats 30" below "Birch".
         is_other = is_question(sentence) or is_polite(sentence) or is_link(sentence) or sentence.endswith(":")
         return not is_other and any(map(str.isalnum, sentence))
-    # Its meaning comes from the item it hangs on.
+    # Its meaning comes from the item or the heading it hangs on: "Released 2023-08-17".
     hangs = bool(block.lead) or (bool(block.headings) and block.layout in (Layout.PROSE, Layout.ITEM))
-    return hangs and is_brief_statement(sentence)
+    is_dated = block.layout is Layout.PROSE and any(map(str.isalpha, sentence)) and bool(moments(sentence))
+    return hangs and (is_brief_statement(sentence) or is_dated)
 
 
 def _why_not(piece: Piece) -> str:

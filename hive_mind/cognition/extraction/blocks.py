@@ -82,6 +82,7 @@ _BOLD_LINE = regex(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
 _TITLE_MARKS = ("#", "*", "_")
 _UNDERLINE = regex(r"={3,}|-{3,}")
 _ITEM = regex(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
+_DIGIT = regex(r"\d")
 _CHECKED = regex(r"\A\[[ xX]\]\s+")
 _QUOTE = regex(r"(?:>[ \t]?){1,8}")
 _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
@@ -143,6 +144,7 @@ class _Layouter:
         self._speakers = speakers
         self._headings: tuple[Heading, ...] = ()
         self._headings_seen = 0
+        self._blocks_above = -1
         self._lead = ""
         self._table_topic = ""
         self._indent = 0
@@ -202,8 +204,13 @@ class _Layouter:
         return not any(turn_of(line, self._speakers) or log_line_of(line) for line in stripped)
 
     def _is_title(self, paragraph: Sequence[str]) -> bool:
-        """Whether a line that stands alone names what follows: "Outlook". A statement is one, whatever follows."""
+        """Whether a line that stands alone names what follows: "Outlook". A statement is one, whatever follows.
+
+        One with a figure right below a heading tells of that: "Released 2023-08-17".
+        """
         line = paragraph[0].strip()
+        if len(self.blocks) == self._blocks_above and self._headings[-1].level < _BOLD_LEVEL and _DIGIT.search(line):
+            return False
         if len(paragraph) > 1 or self._code is not None or self._is_introduced or line.endswith((*_STOPS, ",")):
             return False
         is_named = line[0].isalpha() and not line[0].islower() and not _ITEM.match(line) and not log_line_of(line)
@@ -333,6 +340,7 @@ class _Layouter:
         self._headings_seen += 1
         above = tuple(heading for heading in self._headings if heading.level < level)
         self._headings, self._lead = (*above, Heading(title, self._headings_seen, level)), ""
+        self._blocks_above = len(self.blocks)
 
     def _close_code(self) -> None:
         lines, self._code = self._code or [], None
