@@ -53,7 +53,7 @@ from hive_mind.runtime.wiring import open_embedder
 JUDGED = 10
 # What the rules accept is believed more readily than they deserve on Wikipedia, which has no rows, codes and aliases.
 # And these sets hardly ever give another year than the one that is asked for, or a name that the memory lacks, as people do.
-BONUS = {"rules": 1.0, "sure": 1.5, "year_contradicted": -2.0, "name_unseen": -1.0}
+BONUS = {"rules": 1.0, "sure": 1.5, "contradicted": -2.0, "name_unseen": -1.0, "of_other_source": -2.0}
 # So that the same positions answer about as much as without a second look.
 LOOK_BONUS = 0.7
 LOOKED_AT = 4
@@ -319,10 +319,10 @@ async def documented(folders: dict[str, Path], questions: list[dict], answering:
     for name, folder in folders.items():
         agent = agent_named(name, settings, embedder)
         agent.reader = ExtractiveReader(quoting=QuotingSettings(answering=answering))
-        for path in sorted(folder.rglob("*.md")):
+        for path in sorted(path for path in folder.resolve().rglob("*") if path.suffix in (".md", ".rst")):
             text = read_text(path)
             if isinstance(text, str):
-                await agent.learn_from_content(Content(text, source=str(path.relative_to(folder))))
+                await agent.learn_from_content(Content(text, source=str(path), title=path.stem))
         row: dict[str, object] = defaultdict(int, {"tree": name, "answering": answering})
         for one in (one for one in questions if one["kind"] == name):
             quoted = [hit.fact.content for hit in (await agent.answer_question(one["question"])).sources]
@@ -333,12 +333,15 @@ async def documented(folders: dict[str, Path], questions: list[dict], answering:
         print(dict(row), flush=True)
 
 
-def outcome(want: str | None, quoted: Sequence[str]) -> str:
+def outcome(want: str | list[str] | None, quoted: Sequence[str]) -> str:
+    """`want`: a text, or several one of which a quote has to hold; None where nothing answers the question."""
     if want is None:
         return "answered though unknown" if quoted else "rightly declined"
     if not quoted:
         return "declined"
-    return "right" if want in quoted[0] else "right behind the first" if any(want in text for text in quoted) else "wrong"
+    texts = [want] if isinstance(want, str) else want
+    is_right = [any(text in quote for text in texts) for quote in quoted]
+    return "right" if is_right[0] else "right behind the first" if any(is_right) else "wrong"
 
 
 def measured(options: argparse.Namespace) -> None:

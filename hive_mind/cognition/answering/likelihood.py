@@ -13,11 +13,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
+from itertools import chain, pairwise, takewhile
 
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORDS
-from hive_mind.cognition.answering.definition import title_of
+from hive_mind.cognition.answering.definition import name_terms, path_of, titles_of
 from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.answering.wordings import degree_in, is_german, measured_in, met_in, phrases_of, with_phrases
 from hive_mind.cognition.extraction.statements import is_question
@@ -39,9 +39,11 @@ _KEYWORD = 2.9
 _ALIKE, _LIKENESS_MIN, _ALIKE_LETTERS_MIN = 0.8, 0.5, 4
 # Beyond this a logit says no more.
 _LOGIT_MAX, _SHARE_MIN = 10.0, 1e-9
-_WORD = regex(r"[^\W_][\w'’-]*")
+_WORD = regex(r"[^\W_](?:[\w'’-]|(?<=\d)\.(?=\d))*")
 _DIGIT = regex(r"\d")
 _DENIAL = regex(r"\b(?:not|non|never|no|none|without|cannot|nicht|kein\w{0,3}|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
+# A version: "1.0.5".
+_VERSION = regex(r"\d{1,10}(?:\.\d{1,10}){1,5}")
 _YEAR = regex(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 
 
@@ -53,14 +55,14 @@ class Evidence:
     """Terms in the fact itself."""
     alike: float
     """Terms that it has in another form or another word."""
-    around: float
-    """Terms in what stands before it, its heading and its title."""
+    headed: float
+    """Terms in its heading, and in the names of its source and of the folders that this lies in."""
     keyword: float
     """Logarithm of its score by words above the usual."""
     name_unseen: float
     """A name in the question that none of the facts found has."""
-    year_contradicted: float
-    """The fact tells another year, and not the one that is asked about."""
+    contradicted: float
+    """The fact tells another year, or it and its heading another version, and not the one that is asked about."""
     replaced: float
     """Words of the question that it lacks beside words that it has: it tells of another one of the kind."""
     denied: float
@@ -69,6 +71,8 @@ class Evidence:
     """It holds nothing of the form that is wanted."""
     said_by_other: float
     """Somebody is asked about who speaks in these facts, and another one says this."""
+    of_other_source: float
+    """Share of what is asked about by the names of sources that neither its own source nor the fact has."""
     rank: float
     """The score as a share of the best."""
     rules: float
@@ -131,15 +135,14 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     """The figures of each hit, in their order."""
     terms_of_question = _asked(question)
     own_terms = [phrases_of(hit.fact.content, hit.fact.speaker, _question_answered(hit.fact)) for hit in hits]
-    around = [_around(hit.fact) for hit in hits]
     met = [
         {term: _met(term, terms | measured_in(hit.fact.content)) for term in terms_of_question.terms}
         for hit, terms in zip(hits, own_terms, strict=True)
     ]
-    near = [
-        {term: max(shares[term], _met(term, terms)) for term in terms_of_question.terms}
-        for shares, terms in zip(met, around, strict=True)
-    ]
+    headed = _also_in(met, [terms_in(hit.fact.concept) | titles_of(hit.fact) for hit in hits])
+    near = _also_in(headed, [terms_in(hit.fact.before) for hit in hits])
+    versions = [term for term in terms_of_question.terms if _VERSION.fullmatch(term)]
+    subjects = _subjects(terms_of_question.terms, [hit.fact for hit in hits])
     rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN])
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
@@ -149,19 +152,20 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     for number, hit in enumerate(hits):
         judged = rules.get(hit.fact.id)
         exact = {term: float(term in own_terms[number]) for term in terms_of_question.terms}
-        own_share, met_share, near_share = (_share(rarity, shares) for shares in (exact, met[number], near[number]))
+        own_share, met_share, headed_share = (_share(rarity, shares) for shares in (exact, met[number], headed[number]))
         result.append(
             Evidence(
                 own_share,
                 met_share - own_share,
-                near_share - met_share,
+                headed_share - met_share,
                 math.log1p(max(0.0, hit.components.keyword)) - _KEYWORD,
                 name_unseen,
-                float(_contradicts_year(terms_of_question, hit.fact)),
+                float(_contradicts_year(terms_of_question, hit.fact) or _contradicts_version(versions, hit.fact)),
                 _replaced(terms_of_question, near[number]),
                 float(terms_of_question.is_denial and not _denies(hit.fact.content)),
                 float(lacks_form(question, hit.fact)),
                 float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker))),
+                _missing(rarity, subjects, near[number]),
                 hit.score / best if best > 0 else 0.0,
                 float(judged is not None and judged.answers),
                 float(judged is not None and judged.answers and judged.found.is_sure),
@@ -180,9 +184,13 @@ def _asked(question: str) -> _Asked:
     is_plain = len(capitals) * 2 > len(words) or is_german(question)
     # The form tells whether a fact is that old; "old" alone is said of other things too.
     degree = degree_in(question)
-    terms = tuple(dict.fromkeys(term for term in tokenize(with_phrases(question)) if term not in degree))[:_TERMS_MAX]
+    # "1.0.5" is a term, and its figures by themselves say nothing.
+    parts = {part for version in _VERSION.findall(question) for part in version.split(".")}
+    left_out = degree | parts
+    terms = tuple(dict.fromkeys(term for term in tokenize(with_phrases(question)) if term not in left_out))[:_TERMS_MAX]
     named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
-    side_by_side = [(last[-1], first[0]) for last, first in pairwise(map(tokenize, words)) if last and first]
+    by_word = [[term for term in tokenize(word) if term not in parts] for word in words]
+    side_by_side = [(last[-1], first[0]) for last, first in pairwise(by_word) if last and first]
     pairs = tuple(pair for pair in dict.fromkeys(side_by_side) if set(pair) <= set(terms))
     # A text seldom says the day on which it was said.
     dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
@@ -204,20 +212,38 @@ def _replaced(terms_of_question: _Asked, near: Mapping[str, float]) -> float:
     return min(1.0, len(halves) / 2)
 
 
+def _also_in(shares_met: Sequence[Mapping[str, float]], terms_around: Sequence[frozenset[str]]) -> list[dict[str, float]]:
+    """The shares of the terms that facts have, with those of terms around them."""
+    return [
+        {term: max(share, _met(term, terms)) for term, share in shares.items()}
+        for shares, terms in zip(shares_met, terms_around, strict=True)
+    ]
+
+
 def _question_answered(fact: Fact) -> str:
     """The heading of a fact, where that is a question, which what stands under it answers."""
     return fact.concept if is_question(fact.concept) else ""
 
 
-def _around(fact: Fact) -> frozenset[str]:
-    titles = (terms_in(title_of(source)) for source in fact.sources)
-    return terms_in(fact.before).union(terms_in(fact.concept), *titles)
+def _subjects(terms: Sequence[str], facts: Sequence[Fact]) -> list[str]:
+    """The terms of a question that some and not all files are about: by the folder, or the title, where their paths part."""
+    paths = (path_of(source) for fact in facts for source in fact.sources)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False)))
+    parts = [[path_of(source)[shared : shared + 1] for source in fact.sources if "/" in source] for fact in facts]
+    about = [name_terms(*chain.from_iterable(names)) for names in parts]
+    return [term for term in terms if 0 < sum(_met(term, terms_about) > 0 for terms_about in about) < len(facts)]
+
+
+def _missing(rarity: Mapping[str, float], subjects: Sequence[str], near: Mapping[str, float]) -> float:
+    return sum(rarity[term] for term in subjects if not near[term]) / max(sum(rarity[term] for term in subjects), 1e-9)
 
 
 def _met(term: str, terms: frozenset[str]) -> float:
     """1 for the term itself, less for another form of it or another word for it."""
     if term in terms:
         return 1.0
+    if _VERSION.fullmatch(term):
+        return _ALIKE * any(further.startswith(f"{term}.") for further in terms)
     return _ALIKE if met_in((term,), terms) else _ALIKE * _likeness(term, terms)
 
 
@@ -252,6 +278,13 @@ def _background(hits: Sequence[Hit]) -> float:
 
 def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:
     return sum(rarity[term] * shares[term] for term in rarity) / max(sum(rarity.values()), 1e-9)
+
+
+def _contradicts_version(versions: Sequence[str], fact: Fact) -> bool:
+    if not versions:
+        return False
+    stated = frozenset(term for term in terms_in(fact.content) | terms_in(fact.concept) if _VERSION.fullmatch(term))
+    return bool(stated) and not any(_met(term, stated) for term in versions)
 
 
 def _contradicts_year(terms_of_question: _Asked, fact: Fact) -> bool:

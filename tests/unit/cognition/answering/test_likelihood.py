@@ -36,6 +36,31 @@ def test_a_name_that_nothing_has_is_unseen_and_a_month_of_a_date_is_no_name():
     assert evidence("Which boat did Ana paint on 7 July 2023?", *facts).name_unseen == 0.0
 
 
+def test_a_version_in_the_heading_is_said_by_what_stands_under_it():
+    question, line = "What was fixed in version 1.0.5?", "Handle the end of a stream."
+    of_it, of_another, of_none = (
+        evidence(question, line, "The plover is grey.", concept=heading) for heading in ("1.0.5 (3 May)", "1.0.6", "History")
+    )
+
+    assert of_it.headed > of_none.headed == 0.0
+    assert (of_it.contradicted, of_another.contradicted, of_none.contradicted) == (0.0, 1.0, 0.0)
+    assert (of_it.name_unseen, of_another.name_unseen) == (0.0, 1.0)
+    assert evidence("What was fixed in version 1.0?", line, concept="Version 1.0.5").contradicted == 0.0
+
+
+def test_another_project_is_told_by_the_folder_where_paths_part():
+    def figures(*sources: str) -> list[float]:
+        facts = [replace(hit(f"It keeps {number} threads.").fact, sources=(source,)) for number, source in enumerate(sources)]
+        hits = [replace(hit("x"), fact=fact) for fact in facts]
+        return [figure.of_other_source for figure in evidence_of("How many threads does Plover keep?", hits, {})]
+
+    assert figures("/docs/kestrel-1.0/pool.md", "/docs/plover2-2.1.3/guide/pool.md") == [1.0, 0.0]
+    assert figures("/docs/kestrel.md", "/docs/plover.md") == [1.0, 0.0]
+    assert figures("/docs/plover-2.1/pool.md", "/docs/plover-2.1/faq.md") == [0.0, 0.0]
+    # An agent or a conversation is no file.
+    assert figures("kestrel", "plover") == [0.0, 0.0]
+
+
 def test_a_unit_tells_the_quantity_that_is_asked_for():
     assert (
         evidence("What does the beam weigh?", "The beam: 34 kg.").alike > evidence("What does the beam weigh?", "The beam.").alike
