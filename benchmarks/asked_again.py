@@ -24,11 +24,10 @@ from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.evidence import Statement
 from hive_mind.model.gathered import EvidenceColumns, Gathered, Probe
 from hive_mind.model.messages import PoolReply, PoolRequest
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.pipeline import RankingSettings, rank
-from hive_mind.ranking.question import InColumns
+from hive_mind.ranking.question import InColumns, anchors
 from hive_mind.ranking.tokens import tokenize
 
 LIMIT, QUESTIONS = 10, 200

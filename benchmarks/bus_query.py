@@ -20,7 +20,7 @@ from hive_mind.hive.topology.sharded import Sharded, first_placement
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.gathered import Probe
 from hive_mind.model.query import Query
-from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.question import anchors
 from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import Borrowed, Host
 from hive_mind.runtime.members.member import RunningMember

@@ -20,8 +20,7 @@ from hive_mind.evals.arms import by_texts, documents_by_fact, facts_of, firsts_o
 from hive_mind.evals.datasets import Scope
 from hive_mind.memory.recall import Recall
 from hive_mind.model.query import Query
-from hive_mind.ranking.bulk import KnownTerms
-from hive_mind.ranking.form import mixed_vector, texts_to_embed
+from hive_mind.ranking.form import KnownTerms, mixed_vector, texts_to_embed
 from hive_mind.ranking.vector import ExactVectors
 
 DIMENSION = 384

@@ -31,11 +31,14 @@ def load(kind: str, name: str) -> ModuleType:
     """
     if (kind, name) in _FORMER_NAMES:
         name = _today(kind, name)
-    if not _NAME.fullmatch(name) or name not in known(kind):
+    module = f"hive_mind.{kind}.{name}"
+    if not _NAME.fullmatch(name) or name in SHARED or name[0] == "_":
         raise UnknownBackend(kind, name, known(kind))
     try:
-        return importlib.import_module(f"hive_mind.{kind}.{name}")
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
+        if error.name == module:
+            raise UnknownBackend(kind, name, known(kind)) from None
         if (error.name or "").startswith("hive_mind"):
             raise
         raise BackendNotInstalled(kind, name, extra_of(kind, name)) from error

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.agent import Learned, LearningAgent
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, listed
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
-from hive_mind.agents.learning import Learned
 from hive_mind.bus import BusAdmin, EventBus, admin_of
 from hive_mind.cognition import Extraction, Reader
 from hive_mind.crdt import LWWRegister

@@ -47,9 +47,8 @@ from hive_mind.model.evidence import Assertion, HiveFact, Stamp, Statement, acto
 from hive_mind.model.gathered import Gathered, Probe
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Message
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import rank
-from hive_mind.ranking.question import InColumns
+from hive_mind.ranking.question import InColumns, anchors
 from hive_mind.ranking.tokens import tokenize
 
 FIRST_MS = 1_700_000_000_000

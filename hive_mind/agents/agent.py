@@ -1,6 +1,9 @@
 """`LearningAgent`: a name, a memory and a reader; it learns and it answers, and never knows the topology behind its memory.
 
 The OODA loop (observe, orient, decide, act; Boyd) as four steps that can each be called alone.
+
+Learning from content is one turn of it: read it, choose what is worth keeping, keep it together with where it came from. Learning
+the same content again adds nothing; after an interruption it completes what is missing.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,7 +18,149 @@ from hive_mind.model.query import LIMIT, METHOD, Method
 
 if TYPE_CHECKING:
     from hive_mind.agents.answering import OnFound
-    from hive_mind.agents.learning import Learned, LearningSettings
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from hive_mind.cognition import Extraction
+from hive_mind.counted import counted
+from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
+from hive_mind.memory.editions import former_of, likely_originals, original_of
+from hive_mind.memory.intake import statement
+from hive_mind.model.content import Candidate, Episode, LeftOut
+from hive_mind.model.fact import Fact
+from hive_mind.model.ids import fact_id
+
+
+@dataclass(frozen=True, slots=True)
+class LearningSettings:
+    """`confidence_min`: raise it and hedged statements are not kept. `batch_facts`: facts per durable write; more is faster, and
+    an interruption costs at most one batch.
+    """
+
+    confidence_min: float = 0.3
+    batch_facts: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The result of a turn of learning. `skipped` counts candidates not worth keeping; `missing` names what could not be had.
+
+    `former` counts facts that the source said before and says no longer. `left_out` are words that became no fact, and why.
+    """
+
+    episode: Episode
+    facts: tuple[Fact, ...]
+    added: int
+    confirmed: int
+    skipped: int
+    missing: str = ""
+    former: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """How often something was left out for each reason."""
+        return Counter(out.reason for out in self.left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class LearningPlan:
+    """The facts to keep of some content."""
+
+    content: Content
+    summary: str
+    candidates: tuple[Candidate, ...]
+    skipped: int
+    missing: str = ""
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(slots=True)
+class LearningSteps:
+    """Observe content, orient by extracting, decide what to keep, act by storing. `progress` gets (kept, to keep)."""
+
+    memory: Memory
+    reader: Reader
+    settings: LearningSettings = field(default_factory=LearningSettings)
+    progress: Progress | None = None
+
+    async def observe(self, content: Content) -> Content:
+        """The content, if there is anything in it. Raises `InvalidInput`."""
+        if not content.text.strip():
+            raise InvalidInput("there is nothing to learn: the content is empty")
+        if not content.source:
+            raise InvalidInput("content needs a source: say who or what it comes from")
+        # Half a surrogate pair is no text and can't be stored; it shows as what it is, something unreadable.
+        return replace(content, text=content.text.encode("utf-8", "replace").decode("utf-8"))
+
+    async def orient(self, observed: Content) -> tuple[Content, Extraction]:
+        """Its statements, one by one, and when it was said."""
+        extraction = await self.reader.extract(observed)
+        return replace(observed, said_at=observed.said_at or extraction.said_at), extraction
+
+    async def decide(self, oriented: tuple[Content, Extraction]) -> LearningPlan:
+        """Which statements are worth keeping, and what the whole is about, as far as that can be had."""
+        content, extraction = oriented
+        least = self.settings.confidence_min
+        candidates = tuple(c for c in extraction.candidates if c.confidence >= least)
+        unsure = tuple(LeftOut(c.content, "too unsure") for c in extraction.candidates if c.confidence < least)
+        summary = missing = ""
+        try:
+            summary = await self.reader.summarise(content, candidates)
+        except (BackendError, ModelOutputError) as error:
+            missing = f"no concept map: {error}"
+        return LearningPlan(content, summary, candidates, len(unsure), missing, (*extraction.left_out, *unsure))
+
+    async def act(self, decided: LearningPlan) -> Learned:
+        """Keep the content and its facts; durable, batch by batch, when this returns."""
+        episode = await self.memory.store_episode(decided.content, decided.summary)
+        copied_from = await self._original_of(decided) if decided.content.is_whole else ""
+        earlier: dict[str, Fact] = {}
+        ids_seen: set[str] = set()
+        facts: list[Fact] = []
+        size = self.settings.batch_facts
+        for batch in (decided.candidates[start : start + size] for start in range(0, len(decided.candidates), size)):
+            # New or not is about what this agent knew: what others know of it says nothing, and asking them takes time.
+            ids = [id for candidate in batch if (id := fact_id(statement(candidate))) not in ids_seen]
+            earlier |= await self.memory.own_facts(ids)
+            ids_seen.update(ids)
+            candidates = [replace(candidate, copied_from=copied_from) for candidate in batch]
+            try:
+                facts += await self.memory.store_facts(candidates, decided.content.source, episode)
+            except BackendError as error:
+                if facts:
+                    facts_kept, all_ = counted(len(facts), "fact"), len(decided.candidates)
+                    error.args = (
+                        f"{error}; {facts_kept} of {all_:,} of {decided.content.source!r} are kept: learn it again to go on",
+                    )
+                raise
+            if self.progress:
+                self.progress(len(facts), len(decided.candidates))
+        learned_facts = {fact.id: fact for fact in facts}
+        # Erased facts are not kept: they are in neither.
+        confirmed = sum(1 for id, was in earlier.items() if id in learned_facts and len(was.roots) < len(learned_facts[id].roots))
+        former, content = 0, decided.content
+        if content.is_whole:
+            # Now that all of it is kept: what the source said before is former.
+            former = former_of(await self.memory.supersede_former(content.source, [episode.id]), content.source)
+        added = len(learned_facts.keys() - earlier.keys())
+        return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former, decided.left_out)
+
+    async def _original_of(self, decided: LearningPlan) -> str:
+        """The digest of the source of which this one, the whole of it, is a copy; "" for none. Of a part nobody can tell."""
+        ids = {fact_id(statement(candidate)) for candidate in decided.candidates}
+        source, facts = decided.content.source, tuple((await self.memory.own_facts(list(ids))).values())
+        sizes: dict[str, int] = {}
+        for original in likely_originals(source, len(ids), facts):
+            sizes |= {
+                source.source: source.facts or source.former
+                for source in await self.memory.sources(original)
+                if source.source == original
+            }
+        return original_of(source, len(ids), facts, sizes)
+
 
 Given = TypeVar("Given", contravariant=True)
 Observed = TypeVar("Observed")
@@ -61,7 +206,7 @@ class LearningAgent:
         name: str,
         memory: Memory,
         reader: Reader,
-        settings: "LearningSettings | None" = None,
+        settings: LearningSettings | None = None,
         release: Callable[[], Awaitable[None]] | None = None,
         *,
         reads_freely: bool = True,
@@ -70,14 +215,12 @@ class LearningAgent:
         self._settings, self._reads_freely = settings, reads_freely
         self._release = release
 
-    async def learn_from_content(self, content: Content | str, progress: Progress | None = None) -> "Learned":
+    async def learn_from_content(self, content: Content | str, progress: Progress | None = None) -> Learned:
         """Keep what content says; durable when this returns. Plain text counts as said by "user".
 
         Raises `InvalidInput` for nothing at all, `BackendError` or `ModelOutputError` when store or model fail; batches kept
         until then stay.
         """
-        from hive_mind.agents.learning import LearningSettings, LearningSteps
-
         steps = LearningSteps(self.memory, self.reader, self._settings or LearningSettings(), progress)
         return await turn(steps, Content(content, source="user") if isinstance(content, str) else content)
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from hive_mind.awaiting import off_loop
 from hive_mind.cognition import Reader
 from hive_mind.cognition.answering.aliases import aliases_of, as_written, described_in, reworded
 from hive_mind.cognition.answering.intent import Intent, direct, intent_of, parts_of
@@ -30,7 +31,6 @@ from hive_mind.memory.base import Memory
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
-from hive_mind.off_loop import off_loop
 
 CHARACTERS_MAX = 40_000
 """Each is looked at by some 150 expressions. Thirty facts of a sentence or two have six thousand, and thirty of documentation,
@@ -50,7 +50,8 @@ class ReadingLimit:
             characters = len(fact.content) + len(fact.before)
             self._read[fact.id] = characters <= self._left
             self._left -= characters if self._read[fact.id] else 0
-        return result.with_hits([hit for hit in result if self._read[hit.fact.id]])
+        is_whole = all(self._read[hit.fact.id] for hit in result)
+        return result if is_whole else result.with_hits([hit for hit in result if self._read[hit.fact.id]])
 
     def noted(self, result: SearchResult) -> SearchResult:
         """The results, and in their note how many were not read."""

@@ -16,10 +16,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO, TypeVar
 
-from hive_mind.agents.agent import LearningAgent, Steps, turn
+from hive_mind.agents.agent import Learned, LearningAgent, LearningSettings, LearningSteps, Steps, turn
 from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps
 from hive_mind.agents.runs import worker_called
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts

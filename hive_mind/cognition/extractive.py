@@ -12,13 +12,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hive_mind.awaiting import off_loop
 from hive_mind.cognition import Extraction
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.extraction.blocks import Layout, blocks, section_names
 from hive_mind.cognition.extraction.dating import Dates, dates_of
-from hive_mind.cognition.extraction.exchanges import exchanged, summed_up
-from hive_mind.cognition.extraction.logs import message_of
-from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX, STATED, Piece, cut
+from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX, STATED, Piece, cut, exchanged, summed_up
+from hive_mind.cognition.extraction.separated import message_of
 from hive_mind.cognition.extraction.statements import (
     confidence_of,
     is_brief_statement,
@@ -34,7 +34,6 @@ from hive_mind.model.content import Candidate, Content, LeftOut
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.ids import canonical, shown
 from hive_mind.model.query import Hit
-from hive_mind.off_loop import off_loop
 
 GENERAL = "general"
 """The concept of a statement that names nothing and stands under no heading."""
@@ -91,8 +90,21 @@ class ExtractiveReader:
         return Extraction(tuple(candidates.values()), dates.said_at, left_out=tuple(left_out))
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
-        """One line per concept with what it is linked to."""
-        return concept_map(candidates, title=content.title)
+        """One line per concept with what it is linked to, the most often mentioned first; "" for no candidates."""
+        counts: Counter[str] = Counter()
+        links: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for candidate in candidates:
+            counts[candidate.concept] += 1
+            links[candidate.concept].update(name for name in candidate.entities if name != candidate.concept)
+        lines: list[str] = []
+        for concept, count in counts.most_common(_CONCEPTS_MAX):
+            linked = ", ".join(name for name, _ in links[concept].most_common(_LINKS_MAX))
+            rest = f", … {len(links[concept]) - _LINKS_MAX} more" if len(links[concept]) > _LINKS_MAX else ""
+            statements = "1 statement" if count == 1 else f"{count} statements"
+            lines.append(f"{concept} ({statements}): {linked}{rest}" if linked else f"{concept} ({statements})")
+        if len(counts) > _CONCEPTS_MAX:
+            lines.append(f"… and {len(counts) - _CONCEPTS_MAX} more concepts")
+        return "\n".join([content.title, *lines] if content.title and lines else lines)
 
     async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
         """The best hits word for word, or an honest "not known"."""
@@ -201,21 +213,3 @@ def _concept_of(piece: Piece, section: str, names: Sequence[str], previous: str,
         return previous
     topics = (*names[:1], content.title, piece.block.speaker, content.speaker, GENERAL)
     return next(topic for topic in map(canonical, topics) if topic)[:_CONCEPT_CHARS_MAX].rstrip()
-
-
-def concept_map(candidates: Sequence[Candidate], title: str = "") -> str:
-    """One line per concept, the most often mentioned first; "" for no candidates."""
-    counts: Counter[str] = Counter()
-    links: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for candidate in candidates:
-        counts[candidate.concept] += 1
-        links[candidate.concept].update(name for name in candidate.entities if name != candidate.concept)
-    lines: list[str] = []
-    for concept, count in counts.most_common(_CONCEPTS_MAX):
-        linked = ", ".join(name for name, _ in links[concept].most_common(_LINKS_MAX))
-        rest = f", … {len(links[concept]) - _LINKS_MAX} more" if len(links[concept]) > _LINKS_MAX else ""
-        statements = "1 statement" if count == 1 else f"{count} statements"
-        lines.append(f"{concept} ({statements}): {linked}{rest}" if linked else f"{concept} ({statements})")
-    if len(counts) > _CONCEPTS_MAX:
-        lines.append(f"… and {len(counts) - _CONCEPTS_MAX} more concepts")
-    return "\n".join([title, *lines] if title and lines else lines)

@@ -215,7 +215,7 @@ def relative_moments(text: str, anchor: str) -> tuple[Moment, ...]:
 @ornament(lambda *_: ())
 def resolved_dates(text: str, said_at: str) -> tuple[str, ...]:
     """The dates that "yesterday" and the like stand for in a text said then: those its own words don't hold, each once."""
-    moments = list(_resolved(text, said_at))
+    moments = list(_resolved(text, said_at)) if said_at else []
     times = {moment.iso for moment, rule in moments if not rule.is_relative}
     resolved = dict.fromkeys(moment.iso for moment, _ in moments if moment.iso not in times)
     return tuple(resolved)[:_RESOLVED_MAX]

@@ -4,6 +4,7 @@ It needs no model, no network and no extra. An index builds no vector arm for di
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,12 @@ async def open(model: str = "none") -> "NoEmbedder":
     return NoEmbedder(model)
 
 
+@dataclass(frozen=True, slots=True)
 class NoEmbedder:
     """Gives rows of width 0."""
 
+    model: str = "none"
     dimension = 0
-
-    def __init__(self, model: str = "none") -> None:
-        self.model = model
 
     async def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Shape (len(texts), 0)."""

@@ -47,9 +47,8 @@ from hive_mind.model.fact import CONFIDENCE
 from hive_mind.model.gathered import Gathered, Probe
 from hive_mind.model.messages import Announce, Replicate
 from hive_mind.model.query import LIMIT
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.ranking.question import InColumns, Ranking
+from hive_mind.ranking.question import InColumns, Ranking, anchors
 from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import ExactVectors, Vector, VectorArm
 

@@ -18,9 +18,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from hive_mind.awaiting import settle
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.entry import Entry, Head
-from hive_mind.off_loop import settle
 
 BODY_MAX_BYTES = 1 << 20
 """of one entry; anything larger belongs into a file, and its name into the entry"""

@@ -12,28 +12,17 @@ from tempfile import SpooledTemporaryFile
 from hive_mind.api.request import Progress
 from hive_mind.embed import Embedder
 from hive_mind.errors import InvalidInput
+from hive_mind.memory import opening
 from hive_mind.memory.asking import aggregated_of, concept_matches, statistics_of
 from hive_mind.memory.base import PREFIXED_MAX, asked_for, refuse_limit
 from hive_mind.memory.disputes import with_rivals
 from hive_mind.memory.editions import WITHDRAWN, after_successors, edits_of, noted, sources_of, timed, vouched_by
-from hive_mind.memory.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
+from hive_mind.memory.erasing import kept_changes, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
-from hive_mind.memory.opening import (
-    Awake,
-    NewVectorArm,
-    OpenStore,
-    fall_asleep,
-    look_back,
-    may_embed,
-    record,
-    reembed,
-    vector_for,
-    wake,
-)
+from hive_mind.memory.opening import Awake, Commits, NewVectorArm, OneLoop, OpenStore, Outcome, PlannedCommit, Transition
 from hive_mind.memory.reranking import Refining
 from hive_mind.memory.transfer import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, current_count, import_all
-from hive_mind.memory.turns import Commits, OneLoop, Outcome, PlannedCommit, Transition
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
@@ -102,14 +91,14 @@ class CognitiveMemory:
         """Embed statements of several sources together, before each is kept. Nothing is kept by it; False without a model."""
         async with self.awake() as awake:
             facts = (fact for fact in (new_fact(c, SOURCE, 0) for c in candidates) if not awake.recall.is_searchable(fact.id))
-            return may_embed(awake.recorded, self._vectors) and await self._vectors.embed_ahead(facts, progress)
+            return opening.may_embed(awake.recorded, self._vectors) and await self._vectors.embed_ahead(facts, progress)
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim, unless it was erased. The same text from the same source is kept once."""
         refuse_source(content.source)
         episode = new_episode(content, summary, self._clock())
         async with self.awake() as awake:
-            if kept_episode(episode, awake.erasures):
+            if not (awake.erasures and awake.erasures.covers_episode(episode)):
                 await self._commits.run(awake.store, [episode.id], lambda: PlannedCommit([AddEpisode(episode)], lambda: None))
         return episode
 
@@ -122,7 +111,7 @@ class CognitiveMemory:
             is_named = search.method == "hybrid" and awake.recall.names_exactly(search)
             vector = None if is_named else await self.query_vector(awake, search)
             if search.as_of_us:
-                await look_back(awake, self._vectors)
+                await opening.look_back(awake, self._vectors)
             hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
             return SearchResult(with_rivals(after_successors(hits), {}), note=note)
 
@@ -253,10 +242,10 @@ class CognitiveMemory:
     async def look_back(self, awake: Awake, query: Query) -> None:
         """Let a query about a time before find what was retracted since."""
         if query.as_of_us:
-            await look_back(awake, self._vectors)
+            await opening.look_back(awake, self._vectors)
 
     async def query_vector(self, awake: Awake, query: Query) -> Vector | None:
-        return await vector_for(query, awake.recorded, self._vectors)
+        return await opening.vector_for(query, awake.recorded, self._vectors)
 
     async def get_statistics(self) -> MemoryStatistics:
         async with self.awake() as awake:
@@ -278,7 +267,7 @@ class CognitiveMemory:
         """
         async with self.awake() as awake:
             meta = await awake.store.meta()
-            batch = BATCH_EMBEDDED if may_embed(awake.recorded, self._vectors) else BATCH_RECORDS
+            batch = BATCH_EMBEDDED if opening.may_embed(awake.recorded, self._vectors) else BATCH_RECORDS
         return (await import_all(lambda: lines, self._keep_imported, meta, batch_records=batch)).facts
 
     async def reembed(self, progress: Progress | None = None) -> int:
@@ -286,7 +275,7 @@ class CognitiveMemory:
 
         If it is interrupted, the next call goes on where it stopped. `progress` gets (done, total) in texts.
         """
-        return await self.overhaul(lambda awake: reembed(awake, self._vectors, progress))
+        return await self.overhaul(lambda awake: opening.reembed(awake, self._vectors, progress))
 
     async def overhaul(self, work: Callable[[Awake], Awaitable[Outcome]]) -> Outcome:
         """Do something to all that is kept while nobody writes; then sleep, for what is in RAM is as it was before."""
@@ -312,7 +301,7 @@ class CognitiveMemory:
                 await self._commits.finish()
                 if self._state is not None:
                     state, self._state = self._state, None
-                    await self._transition.run(fall_asleep(state))
+                    await self._transition.run(opening.fall_asleep(state))
 
     async def close(self) -> None:
         """Finish what is under way and release everything. Closing twice is fine."""
@@ -342,7 +331,8 @@ class CognitiveMemory:
         async with self.awake() as awake:
             facts, known_episode = list(said), episode
             if awake.erasures:
-                facts, known_episode = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
+                facts = kept_of(said, awake.erasures)
+                known_episode = None if episode is None or awake.erasures.covers_episode(episode) else episode
                 extra = await kept_changes(awake.store, facts, extra, awake.erasures)
             new = await self._new_vectors(awake, facts)
 
@@ -377,25 +367,27 @@ class CognitiveMemory:
         return await self._commits.run(awake.store, fact_ids, plan)
 
     async def _new_vectors(self, awake: Awake, facts: Sequence[Fact]) -> NewVectors:
-        if not may_embed(awake.recorded, self._vectors):
+        if not opening.may_embed(awake.recorded, self._vectors):
             return NewVectors()
         by_id, cache = await self._vectors.of_facts(fact for fact in facts if not awake.recall.is_searchable(fact.id))
-        return NewVectors(by_id, tuple(cache), record(self._vectors) if cache and not awake.recorded else ())
+        return NewVectors(by_id, tuple(cache), opening.record(self._vectors) if cache and not awake.recorded else ())
 
     def _applied(self, awake: Awake, facts: Sequence[Fact], new: NewVectors) -> list[Fact]:
         """The facts that are durable now, shown to searches."""
         self._revision += 1
+        embeds = opening.may_embed(awake.recorded, self._vectors)
         for fact in facts:
-            has_one = awake.recall.is_searchable(fact.id) or not may_embed(awake.recorded, self._vectors)
-            awake.recall.keep(fact, new.by_id.get(fact.id) if has_one else self._vectors.known(fact, new))
-        self._vectors.remember({put.key: put.vector for put in new.cache})
+            needs_one = embeds and not awake.recall.is_searchable(fact.id)
+            awake.recall.keep(fact, self._vectors.known(fact, new) if needs_one else new.by_id.get(fact.id))
+        if new.cache:
+            self._vectors.remember({put.key: put.vector for put in new.cache})
         awake.recorded = self._vectors.model if new.record else awake.recorded
         for fact in facts:
             self._listener(fact)
         return list(facts)
 
     async def _wake_up(self) -> None:
-        self._state = await wake(self._open_store, self._vectors, self._new_arm, self.refining.settings)
+        self._state = await opening.wake(self._open_store, self._vectors, self._new_arm, self.refining.settings)
         self.times_woken += 1
 
     @property

@@ -11,13 +11,13 @@ from dataclasses import replace
 from heapq import merge
 from itertools import chain, combinations, product
 
+from hive_mind.awaiting import off_loop
 from hive_mind.counted import counted
 from hive_mind.hive.trust.contradiction import DEFAULT, Worded, corrects, excluding, may_exclude, signed, topic, vote
 from hive_mind.model.evidence import Statement, said_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit
-from hive_mind.off_loop import off_loop
 from hive_mind.ornament import ornament
 from hive_mind.regex import regex
 
@@ -55,7 +55,7 @@ def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> lis
     for hit in hits[:_COMPARED_MAX]:
         if hit.fact.is_current and hit.fact.concept:
             about[canonical(hit.fact.concept).casefold()].append(hit.fact)
-    for fact, other_fact in chain.from_iterable(map(_conflicting, about.values())):
+    for fact, other_fact in chain.from_iterable(_conflicting(facts) for facts in about.values() if len(facts) > 1):
         found[fact.id][other_fact.id], found[other_fact.id][fact.id] = other_fact, fact
     for fact_id, facts in named.items():
         found[fact_id] |= {other.id: other for other in facts if other.is_current}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from heapq import merge
 
 from hive_mind.api.request import Progress
+from hive_mind.awaiting import off_loop
 from hive_mind.errors import BackendError
 from hive_mind.hive.trust.contradiction import ROW_BYTES
 from hive_mind.memory.asking import Asking, Candidates, Home, aggregated_of, concept_matches, first_of, shown_of, together
@@ -33,9 +34,7 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, FactList, Relation
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
-from hive_mind.off_loop import off_loop
-from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.question import Ranking
+from hive_mind.ranking.question import Ranking, anchors
 from hive_mind.tracing import operation
 
 _log = logging.getLogger(__name__)

@@ -85,10 +85,6 @@ async def kept_changes(store: FactStore, facts: Sequence[Fact], changes: Sequenc
     return [change for change in changes_kept if not isinstance(change, Link) or {change.from_id, change.to_id} <= ids_there]
 
 
-def kept_episode(episode: Episode | None, erasures: Erasures) -> Episode | None:
-    return None if episode is None or (erasures and erasures.covers_episode(episode)) else episode
-
-
 def the_one(stored: Sequence[Fact]) -> Fact:
     """The fact that one statement became. Raises `InvalidInput` where it may not be kept."""
     if not stored:

@@ -5,15 +5,24 @@ vectors of two models can't be compared. To embed all of it again, vectors are w
 and the record of the model is switched last, so a run that is interrupted loses nothing and goes on where it stopped.
 
 It remembers requests, too, that it carried out under a key: put again, they are not carried out twice.
+
+Turns in it: writes are planned on what is known, made durable, and only then shown to searches. Two that touch the same fact
+follow one another; others run together, so a store can commit them as a group. A caller that is cancelled (Ctrl-C) does not tear
+its write apart: it is finished all the same, and so is a database that is opened or closed.
+
+One event loop at a time: a waiter in one loop can't be woken by another, so a call from another loop is refused with an error
+instead of waiting for ever. A memory that sleeps, and is not in use, belongs to the next caller.
 """
 
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -26,12 +35,144 @@ from hive_mind.memory.vectors import Vector, VectorSource
 from hive_mind.model.erasure import Erasures
 from hive_mind.model.ids import vector_key
 from hive_mind.model.query import Query
-from hive_mind.ranking.bulk import KnownTerms
-from hive_mind.ranking.form import texts_to_embed, weighted_terms
+from hive_mind.ranking.form import KnownTerms, texts_to_embed, weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import VectorArm
 from hive_mind.store import Change, DropVectors, FactStore, Narrow, SetMeta
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCommit(Generic[Outcome]):
+    """Changes to write, and the step in RAM once they are durable. `apply` must not fail."""
+
+    changes: Sequence[Change]
+    apply: Callable[[], Outcome]
+
+
+@dataclass(slots=True)
+class Commits:
+    """Runs plans in order per fact."""
+
+    _busy: dict[str, asyncio.Task[object]] = field(default_factory=dict)
+    _running: set[asyncio.Task[object]] = field(default_factory=set)
+
+    async def run(self, store: FactStore, fact_ids: Iterable[str], make_plan: Callable[[], PlannedCommit[Outcome]]) -> Outcome:
+        """Wait until nothing else writes these facts, plan, write, apply. Raises what planning or the store raises."""
+        ids = list(fact_ids)
+        while waiting := {task for fact_id in ids if (task := self._busy.get(fact_id)) is not None}:
+            await asyncio.wait(waiting)
+        # From here to the registration nothing may be awaited, or two plans could see the same state.
+        plan = make_plan()
+        task = asyncio.create_task(self._write(store, plan))
+        self._running.add(task)
+        self._busy.update(dict.fromkeys(ids, task))
+
+        def forget(task: "asyncio.Task[Outcome]") -> None:
+            self._running.discard(task)
+            for fact_id in ids:
+                if self._busy.get(fact_id) is task:
+                    del self._busy[fact_id]
+            if not task.cancelled():
+                task.exception()  # A caller that was cancelled will not look at it.
+
+        task.add_done_callback(forget)
+        return await asyncio.shield(task)
+
+    async def finish(self) -> None:
+        """Return when nothing is under way any more."""
+        while self._running:
+            await asyncio.wait(self._running)
+
+    async def _write(self, store: FactStore, plan: PlannedCommit[Outcome]) -> Outcome:
+        if plan.changes:
+            await store.write(plan.changes)
+        return plan.apply()
+
+
+class OneLoop:
+    """Admits calls from one loop. `is_asleep` tells whether there is nothing that another loop could not use."""
+
+    def __init__(self, is_asleep: Callable[[], bool]) -> None:
+        self._is_asleep = is_asleep
+        self._turn, self._calls, self._users = Lock(), 0, 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._renew()
+
+    def _renew(self) -> None:
+        """A waiter on one of these has bound it to a loop."""
+        self.waking, self.is_idle = asyncio.Lock(), asyncio.Event()
+        self.is_idle.set()
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """As long as a call lasts. Raises `InvalidInput` for one in another thread, or in a second `asyncio.run`."""
+        self.enter()
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._calls -= 1
+
+    def enter(self) -> None:
+        """Begin a call that never ends: from now on the memory belongs here. Raises `InvalidInput` as `call` does."""
+        loop = asyncio.get_running_loop()
+        with self._turn:
+            if loop is not self._loop:
+                if self._calls or not self._is_asleep():
+                    raise InvalidInput(
+                        "this memory is open in another event loop: use and close it in the asyncio.run, and the thread, that"
+                        " opened it"
+                    )
+                if self._loop is not None:
+                    self._renew()
+                self._loop = loop
+            self._calls += 1
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """As long as somebody needs it awake: `is_idle` waits for that."""
+        self._users += 1
+        self.is_idle.clear()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self.is_idle.set()
+
+
+class Transition:
+    """Opening or closing a database, never half done: a caller that gives up waiting leaves it to go on, and the next waits for
+    it.
+
+    Otherwise a search that ran into its deadline would leave a database that is just being closed, and locked, to the next one.
+    """
+
+    _under_way: asyncio.Task[None] | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it goes on, waited for or not."""
+        return self._under_way is not None and not self._under_way.done()
+
+    async def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do it. Call `finish` first, and decide then what there is to do."""
+        self._under_way = asyncio.create_task(work)
+        # Its error is for the waiting caller; if none waits any more, the next one tries again.
+        self._under_way.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.shield(self._under_way)
+
+    async def finish(self) -> None:
+        """Return when nothing is under way any more. Others have their turn in any case: also between thousands of searches."""
+        # One of a loop before this is over: a memory is asleep where its loop is another one.
+        if self._under_way is not None and self.is_under_way and self._under_way.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([self._under_way])
+        else:
+            await asyncio.sleep(0)
+
 
 _PREFIX = "request."
 # A client that gave up waiting puts it again within a minute or never. Places are used in turn.
@@ -147,9 +288,10 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
     except BaseException:
         await store.close()
         raise
-    warn_other_model(awake.recorded, vectors)
-    if may_embed(awake.recorded, vectors) and (missing := awake.recall.vectors_missing):
-        _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)
+    if vectors.is_on:
+        warn_other_model(awake.recorded, vectors)
+        if may_embed(awake.recorded, vectors) and (missing := awake.recall.vectors_missing):
+            _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)
     return awake
 
 
@@ -159,7 +301,7 @@ async def fall_asleep(awake: Awake) -> None:
     # The index goes before the store is closed, which gives what is free back to the system.
     del awake.recall
     try:
-        if recall.tokenized > max(_TOKENIZED_MIN, len(recall.current) * _TOKENIZED_SHARE):
+        if recall.tokenized > _TOKENIZED_MIN and recall.tokenized > len(recall.current) * _TOKENIZED_SHARE:
             await awake.store.put_aside(recall.sealed())
     finally:
         del recall
@@ -177,11 +319,12 @@ async def _load(awake: Awake, vectors: VectorSource) -> None:
     gc.disable()
     try:
         cached = await _cached(awake, vectors)
-        awake.recall.current.reserve(len(cached))
-        facts = [fact async for batch in awake.store.facts() for fact in batch]
-        terms = KnownTerms(await awake.store.aside())
-        for _ in awake.recall.load(facts, vectors.mixed_all(facts, cached), terms):
-            await asyncio.sleep(0)
+        if cached:
+            awake.recall.current.reserve(len(cached))
+        if facts := [fact async for batch in awake.store.facts() for fact in batch]:
+            terms = KnownTerms(await awake.store.aside())
+            for _ in awake.recall.load(facts, vectors.mixed_all(facts, cached) if cached else {}, terms):
+                await asyncio.sleep(0)
     finally:
         if is_on:
             gc.enable()
@@ -196,7 +339,7 @@ async def look_back(awake: Awake, vectors: VectorSource) -> None:
     # From here on nothing may be awaited, or what is retracted meanwhile would be missed.
     facts = (recall.facts[id] for id in list(recall.facts.ids()))
     gone_facts = [fact for fact in facts if fact.is_retracted]
-    index, vectors_gone = FactIndex(recall.new_arm()), vectors.mixed_all(gone_facts, cached)
+    index, vectors_gone = FactIndex(recall.new_arm()), vectors.mixed_all(gone_facts, cached) if cached else {}
     for fact in gone_facts:
         index.add(fact.id, weighted_terms(fact))
     index.set_vectors({fact.id: vectors_gone[fact.id] for fact in gone_facts if fact.id in vectors_gone})

@@ -16,6 +16,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind import counted
+from hive_mind.awaiting import off_loop
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.hive.effects import Held, Listed, Promotion
 from hive_mind.hive.trust.contradiction import ROW_BYTES, Worded, newest_first
@@ -40,7 +41,6 @@ from hive_mind.memory.sharing import (
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import FORGOTTEN, Fact, FactList, Sharing
 from hive_mind.model.ids import is_id
-from hive_mind.off_loop import off_loop
 
 # Their ids are 40 kB.
 _FETCHED_AT_ONCE = 1_000

@@ -9,7 +9,7 @@ microseconds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
@@ -18,29 +18,28 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.gathered import NOWHERE, Pool, Probe
 from hive_mind.model.query import Hit, Query
-from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.bulk import KnownTerms, Vocabulary, joined, seal
-from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.form import KnownTerms, Vocabulary, joined, seal, weighted_terms
 from hive_mind.ranking.index import Accept, Compacting, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
 from hive_mind.ranking.neighbours import has_place, place_of
 from hive_mind.ranking.pipeline import CONFIRMATIONS_FULL, RankingSettings, Rows, Support, trust_share
-from hive_mind.ranking.question import Steps, as_asked_once, at_once, ranking_of, unscored
+from hive_mind.ranking.question import Steps, anchors, as_asked_once, at_once, ranking_of, unscored
 from hive_mind.ranking.vector import Narrow, Vector, VectorArm
 
 _HEX_CHARACTERS = 32
 
 
+@dataclass(slots=True, eq=False)
 class KnownFacts:
-    """`fetch` reads a fact from the store at once; without it everything stays in RAM."""
+    """`_fetch` reads a fact from the store at once; without it everything stays in RAM."""
 
-    def __init__(self, fetch: Callable[[str], Fact | None] | None = None) -> None:
-        self.held: dict[str, Fact] = {}
-        """in the order in which they came"""
-        self.current = self.on_its_way = 0
-        """how many are current, and how many of those are to be shared and are not: asked for often, so counted as they come"""
-        self._fetch = fetch
-        self._put_away: set[bytes] = set()
+    _fetch: Callable[[str], Fact | None] | None = None
+    held: dict[str, Fact] = field(default_factory=dict)
+    """in the order in which they came"""
+    current: int = 0
+    on_its_way: int = 0
+    """how many are current, and how many of those are to be shared and are not: asked for often, so counted as they come"""
+    _put_away: set[bytes] = field(default_factory=set)
 
     def keep(self, fact: Fact) -> None:
         """Hold a fact, new or revised, or put it away."""
@@ -108,10 +107,7 @@ class KnownFacts:
         return len(self._put_away)
 
     def copy(self) -> "KnownFacts":
-        facts = KnownFacts(self._fetch)
-        facts.held, facts._put_away = dict(self.held), set(self._put_away)
-        facts.current, facts.on_its_way = self.current, self.on_its_way
-        return facts
+        return replace(self, held=dict(self.held), _put_away=set(self._put_away))
 
 
 def _key(fact_id: str) -> bytes | None:

@@ -25,8 +25,8 @@ from typing import Protocol
 from hive_mind import backends
 from hive_mind.errors import BackendError, BackendNotInstalled, BackendUnavailable, ConfigError, ModelOutputError
 from hive_mind.model.query import Hit, Query
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.question import anchors
 from hive_mind.ranking.tokens import is_english
 from hive_mind.regex import regex
 
@@ -121,10 +121,14 @@ _MULTILINGUAL = regex(r"multilingual|mmarco|xlm|\bm3\b|gte-m", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SecondLook:
-    """Of one question; its time begins when this is made. `note` names the steps left out before."""
+    """Of one question; its time begins when this is made. `looks_at`: how many hits it looks at again, at most.
+
+    `note` names the steps left out before.
+    """
 
     query: Query
     settings: RankingSettings
+    looks_at: int = 0
     note: str = ""
     began_s: float = field(default_factory=lambda: asyncio.get_running_loop().time())
 
@@ -139,17 +143,12 @@ class SecondLook:
     @property
     def count(self) -> int:
         """How many hits the first ranking has to give."""
-        return max(self.query.limit, self.settings.rerank) if self._is_wanted else self.query.limit
+        return max(self.query.limit, self.looks_at)
 
     async def at(self, first: Sequence[Hit]) -> tuple[list[Hit], str]:
         """The best `query.limit` of the first `count`, and a note where they are in their first order."""
-        hits, note = (await self._again(first)) if self._is_wanted else (first, "")
+        hits, note = (await self._again(first)) if self.looks_at else (first, "")
         return list(hits[: self.query.limit]), "; ".join(filter(None, (self.note, note)))
-
-    @property
-    def _is_wanted(self) -> bool:
-        """Of nothing but identifiers there is nothing to understand."""
-        return self.settings.rerank > 0 and not anchors(self.query.text).is_pure
 
     async def _again(self, first: Sequence[Hit]) -> tuple[Sequence[Hit], str]:
         settings = self.settings
@@ -191,18 +190,20 @@ class Expander(Protocol):
         ...
 
 
+@dataclass(slots=True)
 class Refining:
     """See above. Without an `expander` a question has its own words."""
 
-    def __init__(self, settings: RankingSettings) -> None:
-        self.settings = settings
-        self.expander: Expander | None = None
-        self._expansions: OrderedDict[str, str] = OrderedDict()
+    settings: RankingSettings
+    expander: Expander | None = None
+    _expansions: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
     async def begin(self, query: Query) -> SecondLook:
         """A question, from now on: its `query` with further words where they are wanted and can be had in time."""
-        look = SecondLook(query, self.settings)
-        if self.settings.expansion != "model" or anchors(query.text).is_pure:
+        # Of nothing but identifiers there is nothing to understand.
+        is_pure = anchors(query.text).is_pure
+        look = SecondLook(query, self.settings, 0 if is_pure else self.settings.rerank)
+        if self.settings.expansion != "model" or is_pure:
             return look
         try:
             async with asyncio.timeout_at(look.ends_s):

@@ -44,14 +44,14 @@ class NewVectors:
         return (*self.cache, *self.record)
 
 
+@dataclass(slots=True)
 class VectorSource:
     """Vectors for facts and queries. `is_on` is False where there is no model: everything then falls back to keywords."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._recent: OrderedDict[str, Vector] = OrderedDict()
-        self._ahead: dict[str, Vector] = {}
-        self._has_failed = False
+    _embedder: Embedder
+    _recent: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
+    _ahead: dict[str, Vector] = field(default_factory=dict)
+    _has_failed: bool = False
 
     @property
     def is_on(self) -> bool:
@@ -143,8 +143,6 @@ class VectorSource:
     def mixed_all(self, facts: Sequence[Fact], cached: Mapping[str, Narrow]) -> dict[str, Narrow]:
         """By fact id, the vectors of those that have one."""
         mixed_vectors: dict[str, Narrow] = {}
-        if not cached:
-            return mixed_vectors
         for fact in facts:
             if (own_vector := cached.get(vector_key(self.model, fact.content))) is None:
                 continue

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from hive_mind.model.gathered import Anchors, Occurrences, Pool, Probe
 from hive_mind.model.query import TermStatistics
-from hive_mind.ranking.bulk import Terms
-from hive_mind.ranking.form import OWN_WEIGHT_MIN
+from hive_mind.ranking.form import OWN_WEIGHT_MIN, Terms
 from hive_mind.ranking.inverted import Bm25Index, Bm25Settings, Matched
 from hive_mind.ranking.merge import NO_COSINE, NO_MATCH, total
 from hive_mind.ranking.vector import Choosing, Narrow, Scanning, Vector, VectorArm, floor_of_best, nearest

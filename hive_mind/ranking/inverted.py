@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hive_mind.model.gathered import Occurrences
 from hive_mind.model.query import TermStatistics
-from hive_mind.ranking.bulk import Terms
+from hive_mind.ranking.form import Terms
 from hive_mind.ranking.within import Added, Within
 from hive_mind.ranking.words import GRAM, GRAM_WEIGHT
 

@@ -220,10 +220,13 @@ def rank(
             [related.lent.get(id, 0.0) for id in pool.ids], dtype=lifted_by_others.dtype
         )
     relevance = keyword + semantic + lifted_by_others
-    rows = _contenders(relevance, pool.exact, limit, chosen.evidence_strength)
+    strength = chosen.evidence_strength
+    # Only what evidence could still lift into the best `limit`; a little below that, as the final scores are added up in another
+    # order. Looking up the evidence of all others would be wasted.
+    least, most = (relevance / np.float32(1.0 + strength) + pool.exact).astype(np.float32), relevance + pool.exact
+    rows = np.flatnonzero((most >= floor_of_best(least, limit) - 1e-6) & (most > 0))
     support = support_of(rows)
     # By evidence: at least 1 / (1 + strength), at most 1, so that relevance stays in [0, 1].
-    strength = chosen.evidence_strength
     lifts: Shares = (1.0 + strength * (0.6 * support.confirmations + 0.4 * support.trust)) / (1.0 + strength)
     scores = relevance[rows] * lifts + pool.exact[rows]
     ids = [pool.ids[row] for row in rows.tolist()]
@@ -247,14 +250,6 @@ def _fused(pool: Pool, limit: int, method: Method, settings: RankingSettings) ->
     if settings.fusion == "rrf" and 0.0 < weight < 1.0:
         return reciprocal(pool.keyword, pool.semantic, pool.ids, settings.depth_for(method, limit), settings.rrf_k)
     return balanced(pool.keyword, pool.semantic, weight)
-
-
-def _contenders(relevance: Parts, exact: Parts, limit: int, strength: float) -> NDArray[np.intp]:
-    """Rows that evidence could still lift into the best `limit`; looking up the evidence of all others would be wasted."""
-    least, most = (relevance / np.float32(1.0 + strength) + exact).astype(np.float32), relevance + exact
-    # A little below, because the final scores are added up in another order.
-    floor = floor_of_best(least, limit) - 1e-6
-    return np.flatnonzero((most >= floor) & (most > 0))
 
 
 def _contributions(parts: Sequence[Shares], lifts: Shares, exact: Parts, strength: float) -> list[Contributions]:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.model.gathered import Anchors
-from hive_mind.ranking.adaptive import anchors, asked_terms
 from hive_mind.ranking.pipeline import RRF_K, confirmation_share, trust_share
+from hive_mind.ranking.question import anchors, asked_terms
 
 Item = TypeVar("Item", bound=Hashable)
 Scores = NDArray[np.float32]

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from hive_mind.model.gathered import Anchors, Pool, Probe
 from hive_mind.ranking import distraction, question, seed
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.distraction import Cut, Likeness, cut, diversified, likeness_of_terms, likeness_of_vectors
 from hive_mind.ranking.inverted import inverse_document_frequency
 from hive_mind.ranking.pipeline import CONFIRMATIONS_FULL, Ranked, RankingSettings, Shares, Support, trust_share
+from hive_mind.ranking.question import anchors
 from hive_mind.ranking.tokens import question_terms, tokenize
 from hive_mind.ranking.vector import Vector
 from hive_mind.ranking.within import Within

@@ -273,10 +273,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return (await self._runs()).tools()
 
     async def _do_hook(self, request: api.Hook) -> Any:
-        if (
-            self._given_runs is None
-            or (run := await self._given_runs.hook(request.title, request.inputs, request.source)) is None
-        ):
+        if self.runs is None or (run := await self.runs.hook(request.title, request.inputs, request.source)) is None:
             raise InvalidInput(f"{self._agent.name} has no hook {request.title!r}")
         return {"run": run}
 
@@ -313,9 +310,9 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return await self._own_runs().calls()
 
     def _own_runs(self) -> "AgentRuns":
-        if self._given_runs is None:
+        if self.runs is None:
             raise InvalidInput(f"{self._agent.name} runs no workers here: an agent of a fleet does, or `hive-mind run`")
-        return self._given_runs
+        return self.runs
 
 
 def _progress_by(on_event: OnEvent | None) -> Progress:

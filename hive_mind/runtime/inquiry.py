@@ -6,7 +6,7 @@ quarantine, questions to people, and on the bus of its hive messages that could 
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 _KEPT = 1024
 
 
+@dataclass(frozen=True, slots=True)
 class PutAgain:
     """Answers by key, the latest of them."""
 
-    def __init__(self) -> None:
-        self._requests: dict[str, tuple[object, asyncio.Task[Any]]] = {}
+    _requests: dict[str, tuple[object, asyncio.Task[Any]]] = field(default_factory=dict)
 
     async def once(self, key: str, request: object, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """The result of the work for this request, made now or before. Failed work is done again the next time.
@@ -69,20 +69,16 @@ class PutAgain:
             del self._requests[key]
 
 
+@dataclass(eq=False)
 class AskedAgent:
     """`member` is the node it shares, None for an agent without a hive; `runs`: None for one that runs no workers here."""
 
-    def __init__(
-        self,
-        agent: LearningAgent,
-        member: "RunningMember | None",
-        sources: "LearnedSources | None" = None,
-        *,
-        is_kept: bool,
-        runs: "AgentRuns | None" = None,
-    ) -> None:
-        self._agent, self._given, self._given_runs = agent, member, runs
-        self.is_kept, self._sources, self._put_again = is_kept, sources, PutAgain()
+    _agent: LearningAgent
+    _given: "RunningMember | None"
+    _sources: "LearnedSources | None" = None
+    is_kept: bool = field(kw_only=True)
+    runs: "AgentRuns | None" = field(default=None, kw_only=True)
+    _put_again: PutAgain = field(default_factory=PutAgain, init=False)
 
     async def _write(self, key: str, value: str) -> None:
         """Let everybody know. Raises `InvalidInput` where this agent may not say so."""
@@ -329,19 +325,19 @@ class QueueCalls(AskedAgent):
         return {"fact_id": request.fact_id, "sharing": "shared" if request.good else "quarantined"}
 
     async def _do_inbox(self, request: api.Inbox) -> Any:
-        if self._given_runs is None:
+        if self.runs is None:
             return {"items": [], "count": 0, "agent": self._agent.name}
-        async with self._given_runs.desk() as desk:
+        async with self.runs.desk() as desk:
             views = await desk.open() if desk else []
         items = [msgspec.to_builtins(view.item) for view in views[: request.limit]]
-        return {"items": items, "count": len(views), "agent": self._given_runs.desk_agent}
+        return {"items": items, "count": len(views), "agent": self.runs.desk_agent}
 
     async def _do_decide(self, request: api.Decide) -> Any:
         if not request.source.strip():
             raise InvalidInput("say who decides: `source` is the name of a person")
-        if self._given_runs is None:
+        if self.runs is None:
             raise InvalidInput(f"{self._agent.name} asks nobody here: an agent of a fleet does")
-        async with self._given_runs.desk() as desk:
+        async with self.runs.desk() as desk:
             view = await desk.view(request.title) if desk else None
             if desk is None or view is None:
                 raise InvalidInput(f"there is no item {request.title[:64]!r} on the desk of {self._agent.name}")

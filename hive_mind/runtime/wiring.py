@@ -8,11 +8,13 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.awaiting import opening
 from hive_mind.cognition import Reader
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.embed import Embedder
@@ -25,7 +27,6 @@ from hive_mind.memory.transfer.importing import Unindexed
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Answering
-from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import VectorArm
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL, Settings, database_path, is_kept, ledger_path, secret
@@ -73,9 +74,8 @@ async def open_memory(
     function, each waking asks it.
     """
     # An unknown name or back end is reported before a model is loaded, which takes seconds.
-    database_path(settings, agent)
-    backends.load("store", settings.store)
-    return memory_with(settings, agent, await open_embedder(settings), ranking, is_reading=is_reading)
+    opener, arms = _store_opener(settings, agent, is_reading=is_reading), vector_arms(settings)
+    return CognitiveMemory(opener, await open_embedder(settings), ranking=ranking, new_arm=arms, store_id=agent)
 
 
 @asynccontextmanager
@@ -125,11 +125,9 @@ async def unindexed(settings: Settings, agent: str) -> AsyncIterator[Unindexed]:
         await vectors.close()
 
 
-def memory_with(
-    settings: Settings, agent: str, embedder: Embedder, ranking: RankingSettings | None = None, *, is_reading: IsReading = False
-) -> CognitiveMemory:
+def memory_with(settings: Settings, agent: str, embedder: Embedder, ranking: RankingSettings | None = None) -> CognitiveMemory:
     """An agent's memory over an embedder that is open already; the memory closes it. Raises `ConfigError`."""
-    opener, arms = _store_opener(settings, agent, is_reading=is_reading), vector_arms(settings)
+    opener, arms = _store_opener(settings, agent), vector_arms(settings)
     return CognitiveMemory(opener, embedder, ranking=ranking, new_arm=arms, store_id=agent)
 
 
@@ -184,11 +182,11 @@ def quoting_reader(settings: Settings) -> Reader:
     return cast(Reader, LateReader(cast(Answering, settings.answering)))
 
 
+@dataclass
 class LateReader:
     """A reader that is loaded when it is first used: a command that lists facts reads nothing and words no answer."""
 
-    def __init__(self, answering: Answering) -> None:
-        self._answering = answering
+    _answering: Answering
 
     def __getattr__(self, name: str) -> Any:
         from hive_mind.cognition.answering.quoting import QuotingSettings

@@ -30,9 +30,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from hive_mind.awaiting import Waiter, settle
 from hive_mind.errors import BackendUnavailable, DatabaseLocked, DatabaseUnreadable
 from hive_mind.model.decoding import json_decoder
-from hive_mind.off_loop import Waiter, settle
 from hive_mind.safe_files import (
     holder_in,
     is_locked,
@@ -193,6 +193,11 @@ def _carry_out(path: Path) -> None:
 def free_name(path: Path, word: str) -> Path:
     """Beside the file, the first of `name.word-1`, `name.word-2`, … that is not taken."""
     return next(free for n in range(1, 1_000_000) if not (free := path.with_name(f"{path.name}.{word}-{n}")).exists())
+
+
+def is_unwritable(path: Path) -> bool:
+    """Whether the file is there and nothing can be made beside it."""
+    return path.is_file() and not os.access(path.parent, os.W_OK | os.X_OK)
 
 
 def log_path(path: Path) -> Path:

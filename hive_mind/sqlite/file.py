@@ -13,8 +13,8 @@ from pathlib import Path
 
 from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError
 from hive_mind.safe_files import private_folder, publish, sync_file, sync_folder
-from hive_mind.sqlite import Lock, is_half_replaced, locked_error, log_path, mend, turn
-from hive_mind.sqlite.log import begun, connect, connect_copy, is_unwritable, reading, refuse_damaged_log
+from hive_mind.sqlite import Lock, is_half_replaced, is_unwritable, locked_error, log_path, mend, turn
+from hive_mind.sqlite.log import begun, connect, connect_copy, reading, refuse_damaged_log
 
 _MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 100
 # A write takes milliseconds: a longer wait is for a process that hangs.
@@ -78,8 +78,9 @@ class File:
         mend(path)
         if not is_there(path, form):
             create(path, form)
-        is_torn = refuse_damaged_log(path, form.when_damaged)
+        is_torn = False
         if log_path(path).exists():
+            is_torn = refuse_damaged_log(path, form.when_damaged)
             # A write of a process killed before it could sync is seen from now on, and more comes behind it.
             sync_file(log_path(path))
         try:

@@ -14,7 +14,6 @@ killed one has left a log: then a copy of both is read. A disk without room for 
 """
 
 import logging
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -314,11 +313,6 @@ def _value(kind: int, body: bytes) -> Value:
         return kind - 8
     # No table of ours has a REAL column.
     return int.from_bytes(body, "big", signed=True)
-
-
-def is_unwritable(path: Path) -> bool:
-    """Whether the file is there and nothing can be made beside it."""
-    return path.is_file() and not os.access(path.parent, os.W_OK | os.X_OK)
 
 
 def connect(path: Path, log: Path) -> sqlite3.Connection:

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from hive_mind import CognitiveMemory, Content, Settings, open_memory
-from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.learning import LearningSettings
+from hive_mind.agents.agent import LearningAgent, LearningSettings
 from hive_mind.cognition.extractive import ExtractiveReader
 
 AGENT, FILE, PARTS = "ada", "/srv/pumps.md", 40

@@ -55,7 +55,7 @@ from tests.texts import DOCUMENTATION, PHRASES, QUESTIONS, TEXTS, YAML, document
 ROOMS = (
     "cognition.answering cognition.iso cognition.temporal cognition.extraction cognition.extractive cognition.replies "
     "memory.gate memory.entities memory.disputes memory.intake memory.asking memory.worth_knowing memory.editions "
-    "hive.trust.wording hive.trust.contradiction ranking.adaptive ranking.tokens ranking.seed ranking.form "
+    "hive.trust.wording hive.trust.contradiction ranking.tokens ranking.seed ranking.form "
     "ranking.neighbours ranking.question runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files "
     "runtime.replies model.ids model.fact counted"
 ).split()
@@ -75,8 +75,8 @@ OF_NO_TEXT = (
     "question.as_asked_once question.expanded editions.edits_of editions.original_of editions.sources_of "
     "likelihood.evidence_of likelihood.likelihoods "
     "tallying.missing_members tallying.needs_tally tallying.tallied_answer "
-    "form.mixed_vector neighbours.gained question.lent question.naming_all question.ranking_of question.at_once "
-    "question.second_probe question.unscored "
+    "form.joined form.mixed_vector form.seal neighbours.gained question.lent question.naming_all question.ranking_of "
+    "question.at_once question.second_probe question.unscored "
 ).split()
 FACTS = st.builds(
     lambda content, concept, speaker, said_at, before, names: fact(

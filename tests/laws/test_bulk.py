@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from hive_mind.ann.quantised import QuantisedVectors
 from hive_mind.model.gathered import Anchors, Probe
-from hive_mind.ranking.bulk import Terms, Vocabulary
-from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.form import Terms, Vocabulary, weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import indexed_terms, tokenize

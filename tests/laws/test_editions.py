@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.learning import LearningSettings
+from hive_mind.agents.agent import LearningAgent, LearningSettings
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content

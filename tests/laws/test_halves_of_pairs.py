@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.learning import LearningSteps
+from hive_mind.agents.agent import LearningSteps
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content

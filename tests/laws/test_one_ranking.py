@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from hive_mind.model.gathered import NOWHERE, EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Method
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_all, merge_found, merge_pools, merge_replicas
 from hive_mind.ranking.pipeline import RankingSettings, Related, rank
+from hive_mind.ranking.question import anchors
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors
 from tests.builders import words_vector

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.gathered import ANALYSIS
-from hive_mind.ranking.bulk import KnownTerms, Terms, Vocabulary, joined, seal
-from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.form import KnownTerms, Terms, Vocabulary, joined, seal, weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import tokenize
@@ -101,7 +100,7 @@ def test_other_bytes_know_nothing(other: bytes) -> None:
 
 def test_what_another_tokenizer_sealed_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     made = sealed_terms([_SAMPLE])
-    monkeypatch.setattr("hive_mind.ranking.bulk._MAKER", "1 3.1.0")
+    monkeypatch.setattr("hive_mind.ranking.form._MAKER", "1 3.1.0")
     assert KnownTerms(made).take([_SAMPLE])[2] == [_SAMPLE]
 
 

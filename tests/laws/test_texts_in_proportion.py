@@ -23,7 +23,7 @@ from hive_mind.memory.gate.promotion import decide
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Question
 from hive_mind.model.query import ComponentScores, Hit
-from hive_mind.ranking.adaptive import anchors, codes
+from hive_mind.ranking.question import anchors, codes
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.texts.html_text import text_of_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown, text_of_asciidoc

@@ -14,9 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.agent import turn
+from hive_mind.agents.agent import Learned, LearningPlan, LearningSteps, turn
 from hive_mind.agents.answering import AnsweringSteps
-from hive_mind.agents.learning import Learned, LearningPlan, LearningSteps
 from hive_mind.agents.runs.run_tools import RunFiles
 from hive_mind.cognition import Reader
 from hive_mind.counted import counted

@@ -35,11 +35,11 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.eventhub import EventData, EventDataBatch, EventHubConsumerClient, EventHubProducerClient, TransportType
 from azure.eventhub.exceptions import AuthenticationError, EventHubError
 
+from hive_mind.awaiting import Waiter, settle
 from hive_mind.bus import BusSettings
 from hive_mind.bus._azure import credential_of
 from hive_mind.bus.address import BusAddress
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
-from hive_mind.off_loop import Waiter, settle
 from hive_mind.retry import RetrySettings, delay_s
 
 BACKEND = "eventhubs"

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from azure.eventhub import EventData, EventHubConsumerClient
 
+from hive_mind.awaiting import call_on
 from hive_mind.bus import UNREADABLE_BYTES_MAX, Envelope, codec
 from hive_mind.bus.eventhubs.clients import (
     BACKEND,
@@ -34,7 +35,6 @@ from hive_mind.bus.eventhubs.clients import (
     unpack,
 )
 from hive_mind.errors import BackendError, BackendRejected, BackendUnavailable, WireError
-from hive_mind.off_loop import call_on
 from hive_mind.retry import RetrySettings, delay_s
 
 # Events on their way to us: as many as a round trip of some milliseconds can carry, and a loop digests at once.

@@ -261,7 +261,12 @@ _LINES_MAX = 100
 
 def show_learned(files: Sequence[Reply]) -> None:
     for file in files:
-        show(f"{shown_source(str(file['file']))}: {_figures(file)}")
+        parts = [f"{counted(file['facts'], 'fact')}, {file['added']:,} of them new"]
+        parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
+        parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
+        parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
+        left = left_out_text(file["left_out"])
+        show(f"{shown_source(str(file['file']))}: {', '.join(parts)}" + (f"; left out: {left}" if left else ""))
         if "lines" in file:
             _show_lines(file["lines"])
     if len(files) > 1:
@@ -278,15 +283,6 @@ def _show_lines(lines: Sequence[Mapping[str, str]]) -> None:
         if rest := len(those) - min(len(those), _LINES_MAX):
             verb = "kept" if is_kept else "left out"
             show_indented(f"… and {rest:,} more {verb}: all of them with --output json", style="dim")
-
-
-def _figures(file: Reply) -> str:
-    parts = [f"{counted(file['facts'], 'fact')}, {file['added']:,} of them new"]
-    parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
-    parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
-    parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
-    left = left_out_text(file["left_out"])
-    return ", ".join(parts) + (f"; left out: {left}" if left else "")
 
 
 def left_out_text(reasons: Mapping[str, int]) -> str:

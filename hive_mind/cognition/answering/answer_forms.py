@@ -10,8 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from hive_mind.cognition.answering.wordings import DEGREES, HOW, measured_in
-from hive_mind.cognition.extraction.logs import message_of
-from hive_mind.cognition.extraction.separated import is_table_row, record_of
+from hive_mind.cognition.extraction.separated import is_table_row, message_of, record_of
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE

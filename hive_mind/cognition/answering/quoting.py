@@ -26,9 +26,8 @@ from hive_mind.cognition.answering.relevance import (
 )
 from hive_mind.cognition.answering.subject import only_asks
 from hive_mind.cognition.answering.wordings import REFERRING, measured_in, met_in
-from hive_mind.cognition.extraction.exchanges import is_note
-from hive_mind.cognition.extraction.logs import message_of
-from hive_mind.cognition.extraction.separated import is_table_row, record_of
+from hive_mind.cognition.extraction.sentences import is_note
+from hive_mind.cognition.extraction.separated import is_table_row, message_of, record_of
 from hive_mind.cognition.iso import readable
 from hive_mind.cognition.temporal import relative_moments
 from hive_mind.memory.disputes import corrections_of, dispute_text, later_first, replaces

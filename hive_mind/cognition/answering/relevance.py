@@ -28,8 +28,7 @@ from hive_mind.cognition.answering.wordings import (
     phrase_terms,
     phrases_of,
 )
-from hive_mind.cognition.extraction.logs import message_of
-from hive_mind.cognition.extraction.separated import TableRecord, heads_of, is_table_row, record_of
+from hive_mind.cognition.extraction.separated import TableRecord, heads_of, is_table_row, message_of, record_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament

@@ -6,14 +6,13 @@ the business of `sentences`; what "10:22" in front of an utterance means is the 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
 
-from hive_mind.cognition.extraction.logs import log_line_of
 from hive_mind.cognition.extraction.messages import as_conversation, speakers_of, turn_of
-from hive_mind.cognition.extraction.separated import FrontMatter, Rows, front_matter, rows_of
+from hive_mind.cognition.extraction.separated import FrontMatter, Rows, front_matter, log_line_of, rows_of
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, as_items, is_polite, is_question, is_statement
 from hive_mind.regex import regex
 
@@ -133,28 +132,28 @@ def section_names(layout: Iterable[Block]) -> Mapping[int, str]:
     }
 
 
+@dataclass(slots=True)
 class _Layouter:
     """Keeps what a reader keeps in mind from one line to the next: the heading, the list's lead, the block still growing.
 
     `blocks` are those that are whole.
     """
 
-    def __init__(self, speakers: frozenset[str]) -> None:
-        self.blocks: list[Block] = []
-        self._speakers = speakers
-        self._headings: tuple[Heading, ...] = ()
-        self._headings_seen = 0
-        self._blocks_above = -1
-        self._lead = ""
-        self._table_topic = ""
-        self._indent = 0
-        self._item_indent = 0
-        self._last_item = ""
-        self._parents: list[tuple[int, str]] = []
-        self._is_quoted = False
-        self._code: list[str] | None = None
-        self._open: Block | None = None
-        self._parts: list[str] = []
+    _speakers: frozenset[str]
+    blocks: list[Block] = field(default_factory=list)
+    _headings: tuple[Heading, ...] = ()
+    _headings_seen: int = 0
+    _blocks_above: int = -1
+    _lead: str = ""
+    _table_topic: str = ""
+    _indent: int = 0
+    _item_indent: int = 0
+    _last_item: str = ""
+    _parents: list[tuple[int, str]] = field(default_factory=list)
+    _is_quoted: bool = False
+    _code: list[str] | None = None
+    _open: Block | None = None
+    _parts: list[str] = field(default_factory=list)
 
     def state(self, head: FrontMatter, lines: Iterable[str]) -> None:
         """The keys at the top; all else stands under their title, or they are about the first one below."""

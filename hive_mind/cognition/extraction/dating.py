@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hive_mind.cognition.extraction.blocks import Block, Layout
-from hive_mind.cognition.extraction.logs import stamp_time
+from hive_mind.cognition.extraction.separated import stamp_time
 from hive_mind.cognition.iso import CLOCK_PATTERN, compiled, is_iso, time_of
 from hive_mind.cognition.temporal import moments, normalised
 from hive_mind.model.content import Content
@@ -86,7 +86,7 @@ class Dates:
         """When a block was said: by the time in front of it, else by the innermost section that has a date."""
         numbers = (heading.number for heading in reversed(block.headings))
         dated = next((self.sections[number] for number in numbers if number in self.sections), self.said_at)
-        return stamp_time(in_iso(block.stamp, self.order), dated) or dated
+        return (block.stamp and stamp_time(in_iso(block.stamp, self.order), dated)) or dated
 
 
 def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
@@ -113,9 +113,9 @@ def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
         content.title,
         *(heading.title for block in layout[:1] for heading in block.headings if heading.number in sections_of_whole),
     )
-    stamps = (in_iso(block.stamp, order) for block in layout[:1])
+    stamps = (in_iso(block.stamp, order) for block in layout[:1] if block.stamp)
     stamps_of_parts = (
-        *(normalised(title) for title in titles if not _NOT_SAID_THEN.match(title)),
+        *(normalised(title) for title in titles if title and not _NOT_SAID_THEN.match(title)),
         *(sections.get(number, "") for number in sorted(sections_of_whole)),
         *map(normalised, stamps),
     )

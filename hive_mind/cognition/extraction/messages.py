@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from hive_mind.cognition.extraction.logs import log_line_of
+from hive_mind.cognition.extraction.separated import log_line_of
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS
 from hive_mind.cognition.temporal import normalised
 from hive_mind.regex import regex

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from hive_mind import backends
+from hive_mind.awaiting import opening
 from hive_mind.bus import BusSettings, EventBus
 from hive_mind.bus.address import address_of
 from hive_mind.embed import Embedder
@@ -23,7 +24,6 @@ from hive_mind.hive.topology.spec import SINGLE, Founding, TopologyName, spec_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate import PromotionSettings
-from hive_mind.opening import opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import Host

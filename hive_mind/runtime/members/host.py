@@ -16,6 +16,7 @@ from typing import Generic, TypeVar, cast
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.judging.desk_pages import DeskPages
+from hive_mind.awaiting import Closable, opening
 from hive_mind.bus import EventBus
 from hive_mind.bus.dead_letters import file_of
 from hive_mind.embed import Embedder
@@ -31,7 +32,6 @@ from hive_mind.identity.epochs import Cipher, Signing
 from hive_mind.journal import Journal
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.opening import Closable, opening
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.keys import KeyFolder

@@ -41,6 +41,8 @@ class WorkerAgent(AgentCalls):
     or None; `runs`: its runs.
     """
 
+    runs: AgentRuns
+
     def __init__(
         self,
         config: AgentConfig,
@@ -54,7 +56,7 @@ class WorkerAgent(AgentCalls):
     ) -> None:
         super().__init__(agent, node, sources, is_kept=is_kept, runs=runs)
         self._sleep_after_s = config.sleep_after_s if is_kept else 0.0
-        self.config, self.sources, self._reviewing, self.runs = config, sources, reviewing, runs
+        self.config, self.sources, self._reviewing = config, sources, reviewing
         self._local = self._own
         self._is_open = self._is_learning = False
         self._error = ""

@@ -20,6 +20,7 @@ from hive_mind.agents.runs.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.runs.memory_tools import file_tools, incident_tools, memory_tools
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_tools import RunFiles
+from hive_mind.awaiting import opening
 from hive_mind.cognition import Reader
 from hive_mind.errors import InvalidInput, WorkerFileError
 from hive_mind.forms.reading import text_of as text_of_file
@@ -29,7 +30,6 @@ from hive_mind.ledger import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.model.content import ToolSpec
-from hive_mind.opening import opening
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.worker_file import WORKER, worker_of
 from hive_mind.runtime.secrets import credentials_of

@@ -15,8 +15,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.learning import Learned
+from hive_mind.agents.agent import Learned, LearningAgent
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content, SourceNote
 from hive_mind.model.decoding import json_decoder

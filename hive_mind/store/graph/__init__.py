@@ -16,8 +16,8 @@ from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
 from hive_mind.model.decoding import converted
 from hive_mind.safe_files import PassingFolder
+from hive_mind.sqlite import is_unwritable
 from hive_mind.sqlite.file import translating
-from hive_mind.sqlite.log import is_unwritable
 from hive_mind.store.graph import questions
 from hive_mind.store.graph.pipe import Child, GraphLocation, PipeClosed, code_of
 from hive_mind.store.graph.questions import TABLES, Edge, Neighbourhood, Rows, Thing, Way

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from hive_mind.agents.agent import Learned
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, as_task, lines_of, listed
-from hive_mind.agents.learning import Learned
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal, SuccessCriterion

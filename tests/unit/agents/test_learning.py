@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.learning import FOLDER, Result, embedder_of, figures, has, questions, results, texts_of
-from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps
+from hive_mind.agents.agent import Learned, LearningAgent, LearningSettings, LearningSteps
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput, ModelOutputError
 from hive_mind.memory.cognitive import CognitiveMemory

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hive_mind.memory.turns import Commits, PlannedCommit
+from hive_mind.memory.opening import Commits, PlannedCommit
 from hive_mind.store import Change, SetMeta
 
 SOMETHING = [SetMeta("k", "v")]

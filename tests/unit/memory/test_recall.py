@@ -10,7 +10,7 @@ from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.gathered import NOWHERE
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Query
-from hive_mind.ranking.bulk import KnownTerms
+from hive_mind.ranking.form import KnownTerms
 from hive_mind.ranking.vector import ExactVectors
 
 VECTORS = {"on": np.array([1, 0], np.float32), "off": np.array([0, 1], np.float32)}

@@ -8,7 +8,7 @@ import pytest
 
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.query import Hit, Query
-from hive_mind.ranking.bulk import Vocabulary
+from hive_mind.ranking.form import Vocabulary
 from hive_mind.store import sqlite
 from tests.builders import BagOfWords, said
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.gathered import Probe
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.pipeline import rank
+from hive_mind.ranking.question import anchors
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors
 from tests.builders import fact

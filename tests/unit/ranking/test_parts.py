@@ -7,9 +7,9 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.model.gathered import Anchors, Pool, Probe
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import Bm25Index
+from hive_mind.ranking.question import anchors
 from hive_mind.ranking.within import TermCache
 from tests.builders import words_vector
 

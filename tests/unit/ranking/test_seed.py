@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import linear
+from hive_mind.ranking.question import anchors
 from hive_mind.ranking.seed import SEMANTIC_WEIGHT_002, Weights, adaptive, boosted, fixed, needs_no_meaning, specificity
 
 # The five queries of 002's table, and what each is said to be.

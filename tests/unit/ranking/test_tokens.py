@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_mind.ranking import tokens
-from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.question import anchors
 from hive_mind.ranking.tokens import indexed_terms, question_terms, tokenize
 from tests.growth import costly
 

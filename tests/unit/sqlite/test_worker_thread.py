@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from hive_mind.awaiting import settle
 from hive_mind.errors import BackendUnavailable
-from hive_mind.off_loop import settle
 from hive_mind.sqlite import Worker
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.cognition.extraction.blocks import Layout, blocks
-from hive_mind.cognition.extraction.logs import log_line_of, message_of, stamp_time
+from hive_mind.cognition.extraction.separated import log_line_of, message_of, stamp_time
 from tests.unit.cognition.reading import answer, candidates, hit
 
 LOG = """2025-03-11 10:00:00 ERROR disk full on db1

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.memory.base import Hive
 from hive_mind.model.gathered import Probe
-from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.question import anchors
 from hive_mind.runtime.members import plan_of
 from hive_mind.runtime.node.intake import ByDomain
 from tests.unit.runtime.worker_builders import config
