@@ -243,6 +243,7 @@ Reply = Mapping[str, Any]
 _REASONS = {
     "page without text": ("page without text", "pages without text"),
     "header or footer": ("header or footer", "headers and footers"),
+    "markup that can't be read": ("file's markup, read as it is written", ""),
     "set of comments": ("set of comments", "sets of comments"),
     "a question": ("question", "questions"),
     "a greeting or thanks": ("greeting or thanks", "greetings or thanks"),

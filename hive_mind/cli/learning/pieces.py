@@ -237,7 +237,7 @@ async def _learn_read(learner: Learner, piece: Piece, document: Document | Unrea
     reply = await learner.learn(_content_of(piece, text), show, with_lines=tally.is_explained)
     if reply["missing"]:
         say(f"note: {shown_source(piece.name)}: {reply['missing']}; its facts are kept", "yellow")
-    left_out = {**reply["left_out"], **document.left_out}
+    left_out = dict(Counter(reply["left_out"]) + Counter(document.left_out))
     await learner.note(piece.source, document.digest if piece.is_whole else "", left_out)
     tally.added += reply["added"]
     tally.confirmed += reply["confirmed"]

@@ -25,7 +25,7 @@ from zipfile import ZipFile
 
 from hive_mind.regex import regex
 from hive_mind.runtime.texts import CHARS_MAX, Document, Refused, Unreadable, decoded, table
-from hive_mind.runtime.texts.html_text import text_of_html
+from hive_mind.runtime.texts.html_text import ADDRESS, document_of_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 from hive_mind.runtime.texts.table import are_titles, may_have_table, table_lines, with_tables
 
@@ -68,7 +68,7 @@ _SETTINGS = {
 
 
 def read_restructured_text(body: bytes) -> Document:
-    """A text that docutils can't take, as one whose parts lie in one another too deeply, stays as it is written."""
+    """A text that docutils can't take, as one whose parts lie too deeply in one another, stays as it is written; that is said."""
     from docutils.core import publish_doctree, publish_from_doctree
 
     text = decoded(body)
@@ -83,8 +83,9 @@ def read_restructured_text(body: bytes) -> Document:
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - any fault of a library in a text that can be read without it
-        return Document(text)
-    return Document(text_of_html(str(page)), table.found(left_out))
+        return Document(text, {"markup that can't be read": 1})
+    document = document_of_html(str(page))
+    return Document(document.text, {**table.found(left_out), **document.left_out})
 
 
 def _register(text: str) -> None:
@@ -251,7 +252,8 @@ def _read_docx(body: bytes) -> Document:
         "chart": table.count(archive, "word/charts", "chart"),
         "set of comments": table.count(archive, "word", "comments.xml"),
     }
-    return Document(text_of_html(_FIRST_ROW.sub(_titled, converted.value)), table.found(left_out))
+    document = document_of_html(_FIRST_ROW.sub(_titled, converted.value))
+    return Document(document.text, {**table.found(left_out), **document.left_out})
 
 
 def _titled(row: re.Match[str]) -> str:
@@ -342,8 +344,10 @@ def _read_epub(body: bytes) -> Document:
         raise Refused(f"is encrypted ({len(encrypted)} of {len(pages)} chapters): only its seller's program shows it")
     there = [page for page in pages if page in archive.NameToInfo]
     pictures = sum(item.get("media-type", "").startswith("image/") for item in items.values())
-    text = "\n\n".join(text_of_html(archive.read(page).decode("utf-8", "replace")) for page in there)
-    return Document(text, table.found({"picture": pictures, "missing chapter": len(pages) - len(there)}))
+    chapters_read = [document_of_html(archive.read(page).decode("utf-8", "replace")) for page in there]
+    left_out = {"picture": pictures, "missing chapter": len(pages) - len(there)}
+    left_out |= {ADDRESS: sum(chapter.left_out.get(ADDRESS, 0) for chapter in chapters_read)}
+    return Document("\n\n".join(chapter.text for chapter in chapters_read), table.found(left_out))
 
 
 def _encrypted(archive: ZipFile) -> set[str]:

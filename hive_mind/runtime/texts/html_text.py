@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from hive_mind.regex import regex
+from hive_mind.runtime.texts import Document
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
 _BLOCKS = frozenset(
@@ -29,6 +30,9 @@ _UNREAD_ENDS = {"script": regex(r"</script", re.IGNORECASE), "style": regex(r"</
 _VALUE = regex(r"=\s*(?:\"[^\"]*\"|'[^']*'|(?P<open>[\"']))")
 _VALUE_CHARS_MAX, _QUOTED_ENDS_MAX = 2_000, 8
 _LONG_NUMBER = regex(r"&#[xX]?[0-9a-fA-F]{9,};?")
+_LINK = regex(r"\shref\s{0,9}=\s{0,9}[\"']?((?:https?:|mailto:)[^\"'\s<>]+)", re.IGNORECASE)
+_AROUND_ADDRESSES = ".,;:!?()<>[]|"
+ADDRESS = "the address of a link"
 _BLANK = regex(r"\s+")
 _LOOKS = regex(r"\s{0,1000}(?:<!--.{0,1000}?-->\s{0,1000})?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 
@@ -38,8 +42,9 @@ def is_html(text: str) -> bool:
     return _LOOKS.match(text) is not None
 
 
-def text_of_html(page: str) -> str:
-    reader = _Reader()
+def document_of_html(page: str) -> Document:
+    """Its text, and how many addresses outside of it a reader of the page could have followed and finds nowhere in the text."""
+    reader, addresses = _Reader(), set[str]()
     for is_tag, piece in _pieces(page):
         if not is_tag:
             reader.say(_unescaped(piece))
@@ -47,9 +52,14 @@ def text_of_html(page: str) -> str:
             name = tag["name"].lower()
             if not tag["end"]:
                 reader.start(name)
+            if name == "a" and not reader.is_hidden and (link := _LINK.search(piece)):
+                addresses.add(_unescaped(link[1]))
             if tag["end"] or piece.endswith("/>"):
                 reader.end(name)
-    return reader.text
+    text = reader.text
+    shown = {word.strip(_AROUND_ADDRESSES) for word in text.split()} if addresses else set()
+    count = len({address for address in addresses if not {address, address.removeprefix("mailto:")} & shown})
+    return Document(text, {ADDRESS: count} if count else {})
 
 
 def _pieces(page: str) -> Iterator[tuple[bool, str]]:
@@ -102,6 +112,10 @@ class _Reader:
         self._cells: list[list[str]] | None = None
         self._is_header = False
         self._depth = 0
+
+    @property
+    def is_hidden(self) -> bool:
+        return self._hidden > 0
 
     @property
     def text(self) -> str:

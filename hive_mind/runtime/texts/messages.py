@@ -25,7 +25,7 @@ from typing import Any
 from hive_mind.cognition.extraction.messages import holds_mail, name_of, subject_of, turns
 from hive_mind.regex import regex
 from hive_mind.runtime.texts import Document
-from hive_mind.runtime.texts.html_text import text_of_html
+from hive_mind.runtime.texts.html_text import document_of_html
 
 # Between messages. Where a message has a line like that, the program put a bracket in front.
 _BOX = re.compile(rb"(?:\A|\r?\n)From \S[^\n]*\d{4}\r?\n")
@@ -95,7 +95,7 @@ def _body(message: EmailMessage) -> str:
     except (LookupError, ValueError):
         payload = part.get_payload(decode=True)
         text = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
-    return text_of_html(text) if part.get_content_type() == "text/html" else text
+    return document_of_html(text).text if part.get_content_type() == "text/html" else text
 
 
 def _paragraphs(text: str, left_out: Counter[str]) -> Iterator[tuple[str, _Quotation | None]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from hive_mind.regex import regex
 from hive_mind.runtime.texts import EMPTY, Document, Unreadable, decoded
 from hive_mind.runtime.texts.document import format_of, read_apart, suffixes
-from hive_mind.runtime.texts.html_text import is_html, text_of_html
+from hive_mind.runtime.texts.html_text import document_of_html, is_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown, text_of_asciidoc
 from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_of_source
 
@@ -105,23 +105,24 @@ def document_in(path: Path, body: bytes) -> Document | Unreadable:
     """The text in the bytes of a file."""
     if format := format_of(path, body):
         return read_apart(format, body) if body else EMPTY
-    text = _text_in(path, body)
-    return text if isinstance(text, Unreadable) else Document(text)
-
-
-def _text_in(path: Path, body: bytes) -> str | Unreadable:
-    """The text that the bytes of a file are.
-
-    Of a page, and of HTML in Markdown, it is what a browser would show; of JSON and YAML each value with all its keys; of
-    captions who says what; of Python the docstrings and constants, of other languages comments with the code below them.
-    """
     text = decoded(body)
     if isinstance(text, Unreadable):
         return text
+    if path.suffix.lower() in _PAGES or is_html(text):
+        document = document_of_html(text)
+        return document if document.text.strip() else EMPTY
+    text = _text_in(path, text)
+    return text if isinstance(text, Unreadable) else Document(text)
+
+
+def _text_in(path: Path, text: str) -> str | Unreadable:
+    """The text that a file is that is no page.
+
+    Of HTML in Markdown it is what a browser would show; of JSON and YAML each value with all its keys; of
+    captions who says what; of Python the docstrings and constants, of other languages comments with the code below them.
+    """
     suffix = path.suffix.lower()
-    if suffix in _PAGES or is_html(text):
-        text = text_of_html(text)
-    elif suffix in _MARKDOWN:
+    if suffix in _MARKDOWN:
         text = shown_in_markdown(text)
     elif suffix in _ASCIIDOC:
         text = text_of_asciidoc(text)

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -65,7 +66,7 @@ async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -
     outcome = None
     if isinstance(document, Document):
         outcome = await agent.learn_from_content(Content(document.text, _source_of(path), title=Path(path).stem, is_whole=True))
-        left_out = {**outcome.reasons, **document.left_out}
+        left_out = dict(Counter(outcome.reasons) + Counter(document.left_out))
         note = SourceNote(time.time_ns() // 1000, sha256(body).hexdigest(), left_out)
         await agent.memory.note(_source_of(path), note)
     sources.note(path, sha256(body).hexdigest())

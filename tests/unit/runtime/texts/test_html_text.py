@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.runtime.texts.html_text import is_html, text_of_html
-from hive_mind.runtime.texts.text_files import Unreadable, read_text
+from hive_mind.runtime.texts.html_text import ADDRESS, document_of_html, is_html
+from hive_mind.runtime.texts.text_files import Unreadable, read_document, read_text
 from tests.growth import costly
 
 
@@ -22,7 +22,7 @@ def test_titles_items_and_tables_are_laid_out_as_notes_are() -> None:
         "<script>if (1 < 2) alert('no')</script><!-- hidden --><pre>a  = 1\n  b = 2</pre></body></html>"
     )
 
-    assert text_of_html(page).splitlines() == [
+    assert document_of_html(page).text.splitlines() == [
         "## Opening hours", "", "We open at nine sharp.", "Ring twice.", "", "- No dogs.", "- No cats.", "",
         "| Day | Closes |", "| --- | --- |", "| Monday | 17:00 |", "", "```", "a  = 1", "  b = 2", "```",
     ]  # fmt: skip
@@ -30,7 +30,7 @@ def test_titles_items_and_tables_are_laid_out_as_notes_are() -> None:
 
 @given(st.text())
 def test_any_text_is_read_without_complaint(page: str) -> None:
-    assert text_of_html(page).endswith("\n")
+    assert document_of_html(page).text.endswith("\n")
 
 
 @given(
@@ -41,8 +41,26 @@ def test_any_text_is_read_without_complaint(page: str) -> None:
 def test_any_order_of_tags_is_read_and_no_words_are_lost(parts: list[str]) -> None:
     page = " ".join(parts)
     shown = page.partition("<script>")[0].partition("<!--")[0].partition("<b")[0]
-    assert text_of_html(shown).split().count("text") == shown.split().count("text")
-    text_of_html(page)
+    assert document_of_html(shown).text.split().count("text") == shown.split().count("text")
+    document_of_html(page)
+
+
+@pytest.mark.parametrize(
+    ("link", "count"),
+    [
+        ('<a class=x HREF="https://x.example/a?b&amp;c">page</a>', 1),
+        ("<a href=mailto:ana@x.example>Ana</a>, <a href='https://x.example/b'>b</a>", 2),
+        ('<a href="https://x.example/a">https://x.example/a</a>.', 0),
+        ('<a href="mailto:ana@x.example">ana@x.example</a>', 0),
+        ('<a href="#below">below</a>, <a href="next.html">next</a>, <a name="here">here</a>', 0),
+        ('<template><a href="https://x.example/a">a</a></template>', 0),
+        ('<a href="https://x.example/a">one</a> and <a href="https://x.example/a">two</a>', 1),
+    ],
+)
+def test_addresses_outside_of_a_page_that_are_not_in_its_text_are_counted(tmp_path: Path, link: str, count: int) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(f"<p>See {link} for more.</p>")
+    assert document_of_html(file.read_text()).left_out == read_document(file).left_out == ({ADDRESS: count} if count else {})
 
 
 @pytest.mark.parametrize(
@@ -67,15 +85,15 @@ def test_a_page_that_shows_nothing_is_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", ["", "<table><tr><td>", "<pre>", "<b title='"])
 def test_a_page_takes_time_in_proportion_to_its_length(start: str) -> None:
     pieces = ["<a ", "<!--", '<a x="', "a<b>b</b>", "&#64;<", "<td>", "<script>", "<p>", "<div>", "</", "<!", "= ", "<a b='>"]
-    assert costly(lambda text: text_of_html(f"{start}{text}>"), pieces, 10_000) == []
+    assert costly(lambda text: document_of_html(f"{start}{text}>"), pieces, 10_000) == []
 
 
 def test_a_number_that_is_no_character_and_a_row_that_does_not_end_are_read() -> None:
-    assert text_of_html(f"<p>The pump is &#{'9' * 5_000}; red.") == "The pump is \N{REPLACEMENT CHARACTER} red.\n"
-    assert text_of_html("<table><tr><td>pump<td>red") == "| pump | red |\n"
-    assert text_of_html('<p><a title="more > less" href=x>The pump</a> is 5 < 6.') == "The pump is 5 < 6.\n"
+    assert document_of_html(f"<p>The pump is &#{'9' * 5_000}; red.").text == "The pump is \N{REPLACEMENT CHARACTER} red.\n"
+    assert document_of_html("<table><tr><td>pump<td>red").text == "| pump | red |\n"
+    assert document_of_html('<p><a title="more > less" href=x>The pump</a> is 5 < 6.').text == "The pump is 5 < 6.\n"
 
 
 def test_lists_within_lists_are_set_in_and_definitions_stand_below_their_term():
     page = "<ul><li>Birch<ul><li>seats 30</li></ul></li><li><p>Oak</p></li></ul><dl><dt>Elm</dt><dd>seats 8</dd></dl>"
-    assert text_of_html(page) == "- Birch\n  - seats 30\n- Oak\n\n- Elm\n  - seats 8\n"
+    assert document_of_html(page).text == "- Birch\n  - seats 30\n- Oak\n\n- Elm\n  - seats 8\n"
