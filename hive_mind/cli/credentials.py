@@ -205,7 +205,10 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     Stamps are the signer's own, and a thief can backdate them. Give --since only where nobody else had the key before.
     """
     folder = at.folder()
-    matches = [(name, issued) for name, issued in folder.certificates() if which == name or issued.key_id.hex().startswith(which)]
+    issued = list(folder.certificates())
+    # A name may look like the beginning of a key, as "ada" does.
+    matches = [(name, certificate) for name, certificate in issued if name == which]
+    matches = matches or [(name, certificate) for name, certificate in issued if certificate.key_id.hex().startswith(which)]
     ids = {made_certificate.key_id for _, made_certificate in matches}
     if len(ids) != 1:
         problem = "is more than one key" if ids else "is neither a name nor a key that was issued"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.runtime.keys import KeyFolder
 from tests.acceptance.hive_mind_command import HiveMind
 
 
@@ -25,6 +26,15 @@ def test_a_root_issues_lists_rotates_and_revokes(hive_mind: HiveMind, keys: Path
     listed = {one["key"]: one["state"] for one in hive_mind("keys", "list", "--keys", keys, "-o", "json").json}
     assert listed == {issued["key"]: "revoked", rotated["key"]: "good"}
     assert "eves-agent" in hive_mind("keys", "list", "--keys", keys).out
+
+
+def test_a_name_that_looks_like_the_beginning_of_a_key_is_the_name(hive_mind: HiveMind, keys: Path) -> None:
+    named = KeyFolder(keys, keys.name).issue("a")
+    assert any(KeyFolder(keys, keys.name).issue(f"process-{n}").key_id.hex().startswith("a") for n in range(300))
+
+    revoked = hive_mind("keys", "revoke", "a", "--keys", keys, "-o", "json").json
+
+    assert (revoked["name"], revoked["key"]) == ("a", named.key_id.hex())
 
 
 def test_what_is_exported_is_what_one_process_needs_and_never_the_root(hive_mind: HiveMind, keys: Path, tmp_path: Path) -> None:
