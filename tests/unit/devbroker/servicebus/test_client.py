@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("azure.servicebus")
 
-from azure.servicebus import AutoLockRenewer, ServiceBusMessage
+from azure.servicebus import AutoLockRenewer, ServiceBusMessage, ServiceBusReceiveMode
 from azure.servicebus.exceptions import (
     MessageLockLostError,
     MessageSizeExceededError,
@@ -62,6 +62,26 @@ def test_dead_letters_of_a_subscription(client, broker):
 
 
 @pytest.mark.slow
+def test_abandoned_again_and_again_a_message_ends_as_a_dead_letter(client, queue_of):
+    name = queue_of(MaxDeliveryCount=3)
+    client.send(name, "a")
+
+    receiver = client.receiver(name)
+    for attempt in range(3):
+        got = one(receiver)
+        assert got.delivery_count == attempt
+        receiver.abandon_message(got)
+    assert is_empty(receiver)
+
+    receiver = client.dead_letters(name)
+    dead = one(receiver)
+    assert (str(dead), dead.dead_letter_reason, dead.delivery_count) == ("a", "MaxDeliveryCountExceeded", 3)
+    assert dead.dead_letter_source == name
+    receiver.complete_message(dead)
+    assert is_empty(receiver)
+
+
+@pytest.mark.slow
 def test_a_dead_letter_says_why_and_keeps_its_properties(client, queue_of):
     name = queue_of()
     client.send(name, "a", application_properties={"target": "x"})
@@ -106,6 +126,44 @@ def test_a_renewed_lock_is_kept(client, queue_of):
     receiver.complete_message(got)
 
     assert got.delivery_count == 0
+
+
+@pytest.mark.slow
+def test_receive_and_delete_needs_no_settling(client, queue_of):
+    name = queue_of(LockDuration=0.5)
+    client.send(name, "a", "b")
+
+    receiver = client.receiver(name, receive_mode=ServiceBusReceiveMode.RECEIVE_AND_DELETE)
+    assert texts_of(receive(receiver, 2)) == ["a", "b"]
+
+    receiver = client.receiver(name)
+    assert is_empty(receiver)
+
+
+@pytest.mark.slow
+def test_peeking_takes_nothing_and_goes_on_where_it_was(client, queue_of):
+    name = queue_of()
+    client.send(name, *"abc")
+
+    receiver = client.receiver(name)
+    assert texts_of(receiver.peek_messages(2)) == ["a", "b"]
+    assert texts_of(receiver.peek_messages(2)) == ["c"]
+    assert texts_of(receiver.peek_messages(2, sequence_number=2)) == ["b", "c"]
+    assert receiver.peek_messages(2, sequence_number=4) == []
+    assert texts_of(receive(receiver, 3)) == ["a", "b", "c"]
+
+
+@pytest.mark.slow
+def test_what_is_not_dealt_with_in_time_expires(client, queue_of):
+    dropped, kept = queue_of(), queue_of(DeadLetteringOnMessageExpiration=True)
+    for name in (dropped, kept):
+        client.send(name, "a", time_to_live=dt.timedelta(seconds=1))
+
+    dead = one(client.dead_letters(kept))
+    assert (str(dead), dead.dead_letter_reason) == ("a", "TTLExpiredException")
+
+    assert is_empty(client.receiver(dropped))
+    assert is_empty(client.dead_letters(dropped))
 
 
 @pytest.mark.slow

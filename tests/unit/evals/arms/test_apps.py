@@ -1,4 +1,4 @@
-"""A year of a person, an agent for each app of the phone: what the living know is found. Of whole hives, see `test_parity`."""
+"""A year of a person, an agent for each app of the phone: every hive finds what one memory finds, and what the living know."""
 
 import random
 from dataclasses import replace
@@ -13,6 +13,13 @@ from tests.unit.evals.arms.notes import WORDS, scope_of, told
 
 APPS = "call sms note photo push calendar contact health chat".split()
 BY_APP = Arm("federated", len(APPS), groups=len(APPS), deal="session", place="simulator")
+HIVES = [
+    replace(BY_APP, kind="flat", groups=0),
+    BY_APP,
+    replace(BY_APP, groups=3),
+    replace(BY_APP, kind="sharded", groups=0),
+    replace(BY_APP, place="in-process"),
+]
 
 
 def a_year(count: int = 20) -> Scope:
@@ -32,6 +39,15 @@ def a_year(count: int = 20) -> Scope:
         "2025-02-03",
     ]
     return scope_of(texts, questions, section=apps)
+
+
+@pytest.mark.parametrize("mode", usually(["lexical", "hybrid"], "hybrid"))
+def test_with_an_agent_for_each_app_every_hive_finds_what_one_memory_finds(mode: str) -> None:
+    scope = a_year()
+    alone = told(Arm(), scope, mode)
+
+    for arm in HIVES:
+        assert told(arm, scope, mode).scored == alone.scored, arm
 
 
 @pytest.mark.parametrize("mode", usually(["lexical", "hybrid"], "hybrid"))
