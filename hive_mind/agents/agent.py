@@ -6,31 +6,26 @@ Learning from content is one turn of it: read it, choose what is worth keeping, 
 the same content again adds nothing; after an interruption it completes what is missing.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from hive_mind.api.request import Progress
-from hive_mind.cognition import Reader
+from hive_mind.cognition import Extraction, Reader
+from hive_mind.counted import counted
+from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
-from hive_mind.model.content import Content
+from hive_mind.memory.editions import former_of, likely_originals, original_of
+from hive_mind.memory.intake import statement
+from hive_mind.model.content import Candidate, Content, Episode, LeftOut
+from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Answer, Question
+from hive_mind.model.ids import fact_id
 from hive_mind.model.query import LIMIT, METHOD, Method
 
 if TYPE_CHECKING:
     from hive_mind.agents.answering import OnFound
-
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-
-from hive_mind.cognition import Extraction
-from hive_mind.counted import counted
-from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
-from hive_mind.memory.editions import former_of, likely_originals, original_of
-from hive_mind.memory.intake import statement
-from hive_mind.model.content import Candidate, Episode, LeftOut
-from hive_mind.model.fact import Fact
-from hive_mind.model.ids import fact_id
 
 
 @dataclass(frozen=True, slots=True)
