@@ -17,7 +17,8 @@ agents that always agree with each other would look like a majority.
 Facts about one concept lie on different nodes, so no node knows which of all can't be true beside one another. Each answers with
 rows of signatures: the wording of a statement in a few bytes, enough to tell of most pairs, without their texts, that both may be
 true. The asker compares them, and gets the texts of the few that may exclude each other. No pair that `excluding` names is left
-out by them: words that are missing in a set of bits are missing, all else counts as shared."""
+out by them: words that are missing in a set of bits are missing, all else counts as shared.
+"""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
