@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hive_mind.bus.codec import encode as encode_message
+from hive_mind.bus.codec import encode_message
 from hive_mind.errors import MessageTooLarge
 from tests.contract.bus_builders import World, only_where, text
 

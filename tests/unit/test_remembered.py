@@ -17,7 +17,7 @@ OF_NO_TEXT = {
     "agents/runs/__init__.py",
     "backends.py",
     "bus/__init__.py",
-    "bus/redis/wire.py",
+    "bus/redis/keys.py",
     "cli/app.py",
     "cli/running.py",
     "cognition/__init__.py",

@@ -87,7 +87,7 @@ async def test_pairs_of_a_whole_hive_are_sought_while_others_go_on(are_own: bool
                 [Promotion(Statement(said(number), f"hall {number // 2}"), "ben", "list", 0.9) for number in range(FACTS)]
             )
         contradiction.signed.cache_clear()
-        turns = Turns(monkeypatch, contradiction, "wording")
+        turns = Turns(monkeypatch, contradiction, "_packed")
         facts = await turns.during(agent.disputable_facts())
 
         assert (len(facts), facts.completeness) == (FACTS, 1.0)
