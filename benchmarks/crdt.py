@@ -42,9 +42,6 @@ def as_received(replica: ORSet[str], actor: str) -> ORSet[str]:
     return ORSet.from_dict(json.loads(json.dumps(replica.to_dict())), actor)
 
 
-# ── merging ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def merge_rows(count: int, chance: Random) -> Iterator[Row]:
     here: ORSet[str] = ORSet("here")
     here.add_all(fact_ids(count, chance))
@@ -67,9 +64,6 @@ def changed(replica: ORSet[str], count: int, chance: Random) -> ORSet[str]:
         replica.remove(fact_id)
     replica.add_all(fact_ids(count, chance))
     return replica
-
-
-# ── bytes ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def size_rows(count: int, chance: Random) -> Iterator[Row]:
@@ -100,9 +94,6 @@ def packed_delta(delta: Delta[str]) -> bytes:
     """The least a change takes: its dots and, for what was added, ids of 16 bytes each."""
     ids = b"".join(bytes.fromhex(delta.added[added]) for added in sorted(delta.added))
     return _encoded((pack(delta.added), ids) if ids else pack(delta.removed))
-
-
-# ── reconciliation ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def sync_rows(count: int, chance: Random) -> Iterator[Row]:

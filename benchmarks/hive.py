@@ -122,9 +122,6 @@ async def fill(fleet: Fleet, language: Language, facts: int) -> None:
         await fleet.settled()
 
 
-# ── sharing ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def promote_row(what: str, facts: int, home: Path | None, *, is_indexed: bool, with_vectors: bool) -> Row:
     language = Prose(1)
     async with await fleet_of("flat", 1, language, home) as fleet:
@@ -155,9 +152,6 @@ async def promote_rows(scale: float) -> list[Row]:
             for what, home, is_indexed in ways
             for number in range(2)
         ]
-
-
-# ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def query_rows(what: str, fleet: Fleet, language: Language) -> list[Row]:

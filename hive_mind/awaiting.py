@@ -22,7 +22,6 @@ class Closable(Protocol):
 
     async def close(self) -> None:
         """Release what it has."""
-        ...
 
 
 P = ParamSpec("P")

@@ -31,11 +31,9 @@ class Span(Protocol):
     @property
     def traceparent(self) -> str:
         """The header that names it to other processes; "" where nobody records."""
-        ...
 
     def note(self, name: str, value: Value) -> None:
         """Say something about it."""
-        ...
 
 
 @contextmanager

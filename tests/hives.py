@@ -126,8 +126,6 @@ class Hive:
         for name in topology.nodes:
             self.boot(name)
 
-    # ── nodes ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def boot(self, name: str, topology: Topology | None = None, *, is_founding: bool = True) -> HiveNode:
         """Start a node with what its journal has; what it had in memory alone is gone."""
         self.down.discard(name)
@@ -160,8 +158,6 @@ class Hive:
     def now(self, name: str) -> Now:
         """What a node's clocks say."""
         return self.clock(self.ahead_ms.get(name, 0))
-
-    # ── events ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def tell(self, name: str, event: Event) -> list[Effect]:
         effects = self.nodes[name].handle(event, self.now(name))
@@ -214,8 +210,6 @@ class Hive:
             for name, node in list(self.nodes.items()):
                 if name not in self.down and node.wake_at_ms(self.now(name)) <= self.clock.mono_ms:
                     self.tell(name, Tick())
-
-    # ── what agents do ────────────────────────────────────────────────────────────────────────────────────────────
 
     def request(self, name: str, make: Callable[[str], Event]) -> Any:
         """The answer; None where it waits for time to pass."""

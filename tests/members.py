@@ -106,8 +106,6 @@ class Network:
         for name in topology.nodes:
             self.add(name, topology)
 
-    # ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────
-
     def add(self, name: str, topology: Topology | None = None, *, wants_in: bool = True, group: str = "") -> None:
         self.machines[name] = Machine(wants_in, topology, group, offset_ms=self.chance.randrange(1_000_000))
         self.boot(name)
@@ -146,8 +144,6 @@ class Network:
     def now(self, name: str) -> Now:
         return self._now(name)
 
-    # ── what happens ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def tell(self, name: str, event: Event) -> None:
         self._perform(name, self.machines[name].process.handle(event, self._now(name)))
 
@@ -180,8 +176,6 @@ class Network:
             self.beats(1)
         return holds()
 
-    # ── what is known ─────────────────────────────────────────────────────────────────────────────────────────────
-
     def topologies(self) -> dict[str, bytes]:
         """What every running process takes for the topology."""
         known = {name: process.membership.topology for name, process in self.running().items()}
@@ -192,8 +186,6 @@ class Network:
         (name, *_), packed = self.running(), set(self.topologies().values())
         topology = self.membership(name).topology
         return len(packed) == 1 and topology is not None and topology.nodes == tuple(sorted(names))
-
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _now(self, name: str) -> Now:
         """Nobody's monotonic clock begins where another's does."""

@@ -169,19 +169,15 @@ class Steps(Protocol[Given, Observed, Oriented, Decided, Done]):
 
     async def observe(self, given: Given) -> Observed:
         """Take in what there is, and refuse what can't be worked with."""
-        ...
 
     async def orient(self, observed: Observed) -> Oriented:
         """Find out what it means here."""
-        ...
 
     async def decide(self, oriented: Oriented) -> Decided:
         """Choose what to do. Changes nothing yet."""
-        ...
 
     async def act(self, decided: Decided) -> Done:
         """Do it."""
-        ...
 
 
 async def turn(steps: Steps[Given, Observed, Oriented, Decided, Done], given: Given) -> Done:

@@ -32,9 +32,6 @@ REQUESTS = Register()
 request = REQUESTS.request
 
 
-# ── learning ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @request(gives=replies.LearnedJson, doors=MODELS, reports=True, again=True)
 class Learn(Request, frozen=True, kw_only=True):
     """Learn a text: keep what it says. `whole`: it is all that its source says now. `with_lines`: also tell what was kept."""
@@ -103,9 +100,6 @@ class Withdraw(Request, frozen=True, kw_only=True):
     """Take back all that a source said, for it says nothing any more."""
 
     source: str
-
-
-# ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @request(gives=replies.FoundReply, doors=PAGES, reads=True)
@@ -191,9 +185,6 @@ class Stats(Request, frozen=True, kw_only=True):
     """Tell what it holds and what is under way."""
 
 
-# ── changing ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @request(gives=replies.Shared, doors=EVERYBODY, again=True)
 class Correct(OfFact, frozen=True, kw_only=True):
     """Put a newer statement in the place of a fact."""
@@ -262,9 +253,6 @@ class Erased(Request, frozen=True, kw_only=True):
     """The confirmations that this node knows of: by node the last one, None where one is missing."""
 
     erasures: tuple[str, ...]
-
-
-# ── the hive ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @request(gives=replies.Nothing, doors=PROGRAMS)
@@ -338,9 +326,6 @@ class Drop(Request, frozen=True, kw_only=True):
     """Forget dead letters for good."""
 
     letters: tuple[str, ...]
-
-
-# ── runs, and people ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @request(gives=replies.RunName, doors=PROGRAMS)

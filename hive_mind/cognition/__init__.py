@@ -39,15 +39,12 @@ class Reader(Protocol):
 
     async def extract(self, content: Content) -> Extraction:
         """Temporal metadata and structured facts. Raises `ModelOutputError`, `BackendError`."""
-        ...
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
         """The concept map of the content: one line per concept with what it is linked to. Raises like `extract`."""
-        ...
 
     async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
         """An answer that rests on `hits` alone, or an honest "not known". Raises like `extract`."""
-        ...
 
 
 def prompt(name: str, data: str, max_output_tokens: int) -> Prompt:

@@ -50,15 +50,12 @@ class Fleet(Protocol):
 
     async def processes(self) -> Sequence[ProcessSeen]:
         """All of them, those that are silent too."""
-        ...
 
     async def call(self, agent: str, request: str, /, **fields: object) -> Any:
         """Put a request of the register to an agent; what it answers. Raises `HiveError`."""
-        ...
 
     def events(self, agent: str, since: int) -> AsyncGenerator[ServerEvent, None]:
         """The events in its runs, behind this one. Raises `HiveError`."""
-        ...
 
     async def close(self) -> None: ...
 

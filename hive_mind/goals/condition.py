@@ -64,8 +64,6 @@ class _Compiler:
     def _values(self, nodes: Sequence[ast.expr], depth: int) -> list[Value]:
         return [self.value(node, depth) for node in nodes]
 
-    # ── what is there ────────────────────────────────────────────────────────────────────────────────────────────────
-
     def _constant(self, node: ast.Constant, depth: int) -> Value:
         del depth
         constant = node.value
@@ -131,8 +129,6 @@ class _Compiler:
 
         return read
 
-    # ── what is put together ─────────────────────────────────────────────────────────────────────────────────────────
-
     def _list(self, node: ast.List | ast.Tuple, depth: int) -> Value:
         parts = self._values(node.elts, depth)
 
@@ -184,8 +180,6 @@ class _Compiler:
         if node.is_async or len(names) < len(targets):
             raise ConditionError("a comprehension goes through a list by plain names: [x for x in …]")
         return _Loop(names, self.value(node.iter, depth), tuple(self._values(node.ifs, depth)))
-
-    # ── what is decided, calculated and called ───────────────────────────────────────────────────────────────────────
 
     def _logic(self, node: ast.BoolOp, depth: int) -> Value:
         parts, stop = self._values(node.values, depth), isinstance(node.op, ast.Or)

@@ -50,22 +50,18 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """As the user gave it, e.g. "openai:gpt-5-mini"."""
-        ...
 
     async def complete(self, prompt: Prompt) -> Completion:
         """One request, one reply.
 
         Raises `BackendThrottled`, `BackendTimeout`, `BackendUnavailable` (all retryable) or `BackendRejected`.
         """
-        ...
 
     async def converse(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         """One turn of a conversation: what it says, and the tools it wants called. Raises like `complete`.
 
         `on_text` gets what it says piece by piece, as it comes; the reply has all of it once more.
         """
-        ...
 
     async def close(self) -> None:
         """Release connections."""
-        ...

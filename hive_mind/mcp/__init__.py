@@ -241,15 +241,12 @@ class ServedAgent(Protocol):
 
     async def call(self, request: str, progress: Progress | None = None, /, **fields: object) -> Any:
         """Put a request of `api.requests` to it. Raises `HiveError`."""
-        ...
 
     async def status(self) -> Status:
         """How it and its fleet are."""
-        ...
 
     async def status_of(self, agent: str) -> AgentState:
         """How an agent of its fleet is. Raises `InvalidInput` where there is none of this name."""
-        ...
 
 
 async def history_of(agent: ServedAgent, id: str) -> list[Why]:

@@ -18,7 +18,6 @@ class HasFactId(Protocol):
     @property
     def id(self) -> str:
         """In full."""
-        ...
 
 
 One = TypeVar("One", bound=HasFactId, covariant=True)
@@ -29,7 +28,6 @@ class Facts(Protocol[One]):
 
     async def facts_with_prefix(self, prefix: str, /) -> Sequence[One]:
         """Those whose id begins like this."""
-        ...
 
 
 def is_beginning(text: str) -> bool:

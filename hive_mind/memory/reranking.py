@@ -41,7 +41,6 @@ class CrossEncoder(Protocol):
 
     def predict(self, pairs: list[tuple[str, str]], /, *, show_progress_bar: bool) -> Iterable[float]:
         """A figure for each question with its text: a logit, or a share in [0, 1]."""
-        ...
 
 
 class CrossEncoders:
@@ -187,7 +186,6 @@ class Expander(Protocol):
 
     async def more_words(self, question: str) -> str:
         """Synonyms and the like, in one text. Raises `BackendError`, `ModelOutputError` or `ConfigError`."""
-        ...
 
 
 @dataclass(slots=True)

@@ -58,32 +58,26 @@ class Worded(Protocol):
     @property
     def content(self) -> str:
         """The text said."""
-        ...
 
     @property
     def concept(self) -> str:
         """Its subject."""
-        ...
 
     @property
     def said_at(self) -> str:
         """When, ISO 8601 or ""."""
-        ...
 
     @property
     def speaker(self) -> str:
         """Its speaker, or ""."""
-        ...
 
     @property
     def before(self) -> str:
         """The text just before, or ""."""
-        ...
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Keywords."""
-        ...
 
 
 def weighted_terms(fact: Worded) -> dict[str, float]:

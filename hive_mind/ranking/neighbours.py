@@ -48,17 +48,14 @@ class Spoken(Protocol):
     @property
     def said_at(self) -> str:
         """When, ISO 8601 or ""."""
-        ...
 
     @property
     def speaker(self) -> str:
         """Its speaker, or ""."""
-        ...
 
     @property
     def before(self) -> str:
         """The text just before, or ""."""
-        ...
 
 
 def has_place(spoken: Spoken) -> bool:

@@ -174,12 +174,10 @@ class Passage(Protocol):
     @property
     def content(self) -> str:
         """The text said."""
-        ...
 
     @property
     def speaker(self) -> str:
         """Its speaker, or ""."""
-        ...
 
 
 class Supported(Protocol):
@@ -191,7 +189,6 @@ class Supported(Protocol):
     @property
     def places(self) -> bytes:
         """Where each was said (`neighbours.place_of`); empty where none has a place."""
-        ...
 
     def support(self, rows: Rows) -> Support: ...
 
@@ -201,7 +198,6 @@ class Candidates(Supported, Protocol):
 
     def joined(self, second: Self) -> Self:
         """With those of a second probe, as the first one scores them (`unscored`)."""
-        ...
 
 
 _Supported = TypeVar("_Supported", bound=Supported, covariant=True)

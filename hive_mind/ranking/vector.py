@@ -25,39 +25,30 @@ class VectorArm(Protocol):
     @property
     def dimension(self) -> int:
         """How many numbers a vector has."""
-        ...
 
     def add(self, position: int, vector: Vector) -> None:
         """Keep a unit vector; adding a position again replaces it."""
-        ...
 
     def reserve(self, size: int) -> None:
         """Make room for positions below `size` at once; for more there will be room all the same."""
-        ...
 
     def add_all(self, positions: Positions, vectors: Narrow) -> None:
         """Keep many, at distinct ascending positions; shape (positions, dimension)."""
-        ...
 
     def remove(self, position: int) -> None:
         """Forget a vector; a position without one is fine."""
-        ...
 
     def vector(self, position: int) -> Vector | None:
         """The vector kept at a position, or None."""
-        ...
 
     def top(self, query: Vector, k: int) -> tuple[Positions, Cosines]:
         """The k nearest, best first, ties by position; fewer when there are fewer."""
-        ...
 
     def cosines(self, query: Vector, positions: Positions) -> Cosines:
         """Exact cosines at these positions; NaN where there is no vector."""
-        ...
 
     def __len__(self) -> int:
         """How many vectors are kept."""
-        ...
 
 
 @runtime_checkable
@@ -66,7 +57,6 @@ class Scanning(Protocol):
 
     def scan(self, query: Vector, size: int, k: int) -> Cosines | None:
         """The cosine of each of the first `size` positions; NaN where there is no vector. None: `top` finds k at less cost."""
-        ...
 
 
 @runtime_checkable
@@ -75,7 +65,6 @@ class Choosing(Protocol):
 
     def top_among(self, query: Vector, positions: Positions, k: int) -> tuple[Positions, Cosines]:
         """The k nearest of these ascending positions, best first, ties by position."""
-        ...
 
 
 class ExactVectors:

@@ -44,11 +44,9 @@ class Memory(Protocol):
     @property
     def local(self) -> CognitiveMemory:
         """Where it keeps it."""
-        ...
 
     async def erase(self, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:
         """Let go of what is meant."""
-        ...
 
 
 class Runner(Protocol):
@@ -56,11 +54,9 @@ class Runner(Protocol):
 
     async def scrub(self, is_meant: Callable[[Envelope], bool]) -> None:
         """Leave no byte of what the node let go of in the journal, nor of what is meant in what it refused."""
-        ...
 
     async def write(self, entries: Sequence[tuple[str, str]], by: str) -> Sequence[str]:
         """Write registry entries; why each was refused."""
-        ...
 
 
 class Eraser:

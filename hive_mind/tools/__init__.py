@@ -17,7 +17,6 @@ class Revealed(Protocol):
 
     def reveal(self) -> str:
         """Its value."""
-        ...
 
 
 def _no_credentials(name: str) -> Revealed:

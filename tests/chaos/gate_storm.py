@@ -177,8 +177,6 @@ class GateStorm(FleetStorm):
             workers = [pid for pid in workers if any(Path(word).stem == name for word in _words_of(pid))]
         return self._chance.choice(workers) if workers else 0
 
-    # ── what agents store ────────────────────────────────────────────────────────────────────────────────────────────
-
     async def _write(self) -> None:
         async with HiveController.open(self._home, FLEET) as controller:
             for _ in range(self._facts_a_round):
@@ -202,8 +200,6 @@ class GateStorm(FleetStorm):
             text, confidence = BAD[number % len(BAD)]
             is_asked = "euros" in text
         return text.format(number, number), confidence, is_asked
-
-    # ── what others see ──────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _watch(self) -> None:
         """Nobody ever sees what is bad but its author."""

@@ -52,8 +52,6 @@ class Oracle:
     def may_retract(self, author: str) -> list[str]:
         return [content for content, by in self.kept.items() if by == author]
 
-    # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def saw_during_the_storm(self, name: str, before: Collection[str], contents: Collection[str], completeness: float) -> None:
         """An answer that says it is whole has everything that was settled before it was asked for, and still is."""
         self.counts["answers"] += 1

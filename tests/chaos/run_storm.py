@@ -181,8 +181,6 @@ class RunStorm(FleetStorm):
                 os.kill(pid, signal.SIGKILL)
                 self._report.kills[what] += 1
 
-    # ── runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
     async def _begun(self, controller: HiveController, agent: str) -> str:
         """Acknowledged, whatever was killed meanwhile."""
         number = 1000 + self._report.runs
@@ -250,8 +248,6 @@ class RunStorm(FleetStorm):
         self._expect(
             1 <= paid <= 1 + self._report.words[name], f"{name} paid {paid} times, a person said so {self._report.words}"
         )
-
-    # ── people ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _decide(self) -> None:
         """At the queen's desk, for ever."""

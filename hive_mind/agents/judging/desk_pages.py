@@ -147,8 +147,6 @@ class DeskExchange:
         finally:
             self._pages.bring_to(self._agent, None)
 
-    # ── asking and taking ────────────────────────────────────────────────────────────────────────────────────────────
-
     async def _ask(self) -> None:
         """Each that has not answered, later and later: it may be starting, or its node be away."""
         while True:
@@ -234,8 +232,6 @@ class DeskExchange:
         if not await self._ledger.append(stream, len(await self._ledger.read(stream)), entries):
             raise BackendError("ledger", f"another process takes what is said at the desk of {self._agent}")
         self._peers[agent] = peer
-
-    # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _send_news(self, pos: int) -> None:
         async for entry in self._ledger.follow(pos, PREFIX):

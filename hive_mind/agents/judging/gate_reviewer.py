@@ -119,8 +119,6 @@ class GateReviewer:
             tasks.create_task(self._ask())
             tasks.create_task(self._have_judged())
 
-    # ── what is decided ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def _ruling(self, fact: Fact, *, is_whole: bool = False) -> Ruling | None:
         """`is_whole`: not only by rules."""
         judgment = self._judged(fact, is_whole=is_whole)
@@ -153,8 +151,6 @@ class GateReviewer:
         if not self._asks_people or judgment.cause == "rule":
             return judgment
         return replace(judgment, action=JudgmentAction.ESCALATE, cause="missing", reasoning=EVERY_FACT)
-
-    # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
 
     async def _have_judged(self) -> None:
         """Keep what rules decided, and ask the model about the rest, in batches. Facts not judged yet stay home."""

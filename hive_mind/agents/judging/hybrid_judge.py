@@ -50,7 +50,6 @@ class JudgeProtocol(Protocol):
 
     async def evaluate(self, turn: JudgedTurn) -> Judgment | None:
         """Its judgement, definitive where it has no confidence; None to leave it to the model."""
-        ...
 
 
 class HybridJudge:

@@ -25,15 +25,12 @@ class HiveRequests(Protocol):
 
     def write(self, entries: Sequence[tuple[str, str]], by: str) -> Awaitable[Sequence[str]]:
         """Put entries into the registry; why each is refused, or ""."""
-        ...
 
     def fetch(self, wanted: Sequence[tuple[str, str]]) -> Awaitable[Sequence[HiveFact]]:
         """Facts that others have shared."""
-        ...
 
     def tell(self, to: Sequence[str], kind: str, data: bytes) -> Awaitable[object]:
         """Send it to nodes: durable when it returns, and it reaches each once."""
-        ...
 
 
 class HiveMember(Protocol):
@@ -47,7 +44,6 @@ class HiveMember(Protocol):
     def runner(self) -> HiveRequests: ...
     def now(self) -> Now:
         """The clocks of its machine."""
-        ...
 
 
 def rules_of(config: ReviewConfig) -> RuleSet:

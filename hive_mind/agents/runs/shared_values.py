@@ -43,11 +43,9 @@ class FleetValues(Protocol):
 
     async def read(self, keys: list[str]) -> Mapping[str, Any]:
         """Those of these that anybody has set. Raises `BackendError` where the hive can't be asked."""
-        ...
 
     async def write(self, written: Values) -> None:
         """Tell everybody. Raises `InvalidInput` for what the hive does not take, and `BackendError`."""
-        ...
 
 
 class LedgerValues:

@@ -272,7 +272,6 @@ class Called(Protocol):
 
     async def call(self, request: str, progress: "Progress | None" = None, /, **fields: object) -> Any:
         """Put a request to it; `progress` gets how far it is, of one that reports. Raises `HiveError`."""
-        ...
 
 
 class AnsweringAgent(Called, Protocol):

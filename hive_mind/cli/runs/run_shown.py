@@ -223,15 +223,12 @@ class TalkingRun(Protocol):
     @property
     def agent(self) -> str:
         """Its agent's name."""
-        ...
 
     async def look(self) -> Document:
         """The run as it is once it waits for somebody, or has ended."""
-        ...
 
     async def say(self, text: str) -> Document:
         """The same after this was said."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

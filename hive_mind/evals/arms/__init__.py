@@ -55,14 +55,12 @@ class OpenArm(Protocol):
     @property
     def documents(self) -> Mapping[str, Sequence[str]]:
         """Ids of the documents by the fact they became; two of the same words are one fact."""
-        ...
 
     @property
     def learned(self) -> Learned: ...
 
     def ask(self, question: LabelledQuestion, limit: int, /) -> Awaitable[ArmResult]:
         """Put one question. Raises `HiveMindError` where it can't be answered at all."""
-        ...
 
     def close(self) -> Awaitable[None]: ...
 

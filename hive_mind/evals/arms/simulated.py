@@ -122,8 +122,6 @@ class VirtualHive(Ports[VirtualNode]):
     def time_us(self) -> int:
         return 1000 * (START_MS + self.schedule.now_ms)
 
-    # ── phases ────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def settle(self) -> int:
         """Run until every holder has what was promoted; how long that took after the last promotion. Raises `BackendTimeout`."""
         began_ms = self.schedule.now_ms
@@ -164,8 +162,6 @@ class VirtualHive(Ports[VirtualNode]):
         if request not in self._done:
             raise BackendTimeout("simulator", f"{asker.node.name} did not answer {type(event).__name__} {request}")
         return self._done.pop(request)
-
-    # ── what nodes want ───────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def _now(self) -> Now:

@@ -283,7 +283,6 @@ class Identified(Protocol):
     @property
     def id(self) -> str:
         """Another one on every line of a file."""
-        ...
 
 
 Line = TypeVar("Line", bound=Identified)

@@ -189,7 +189,6 @@ class AgentCall(Protocol):
 
     def __call__(self, what: str, /, **fields: object) -> Awaitable[Any]:
         """Its reply. Raises `HiveError`."""
-        ...
 
 
 @asynccontextmanager

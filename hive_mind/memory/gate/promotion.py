@@ -178,8 +178,6 @@ class Review(Protocol):
 
     def ruling(self, fact: Fact) -> Ruling | None:
         """The decision on it; None where that is not known yet. Does not wait, and raises nothing."""
-        ...
 
     def want(self, facts: Sequence[Fact]) -> None:
         """Have these judged; returns at once. When something is decided, `reconsider` their ids."""
-        ...

@@ -44,7 +44,6 @@ class Index(Protocol):
     def facets(self) -> Mapping[str, Mapping[str, int]]: ...
     def counts(self) -> tuple[int, int]:
         """How many documents and chunks there are."""
-        ...
 
 
 async def evaluate(

@@ -112,14 +112,12 @@ class Tuner(Protocol):
     @property
     def name(self) -> str:
         """The tuner's name, for the files it leaves."""
-        ...
 
     async def propose(self, situation: Situation) -> Proposal | None:
         """The next proposal; None when there is nothing left to try. `situation.errors` of it has to be empty.
 
         May raise `BackendError` and `ModelOutputError`, which end the tuning and lose nothing.
         """
-        ...
 
 
 def is_better(one: Step, other_step: Step) -> bool:

@@ -43,9 +43,6 @@ def steps_of(coroutine: Coroutine[Any, Any, object]) -> int:
         steps += 1
 
 
-# ── searching ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def ask_itself(event: Event) -> list[Effect]:
     match event:
         case Fetch(request):
@@ -107,9 +104,6 @@ async def test_a_search_that_fails_costs_only_its_own_answer(caplog: pytest.LogC
 
         assert await stage.said() == [FactsReply("good", ())]
     assert "index is broken" in caplog.text
-
-
-# ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_every_request_becomes_its_event_under_an_id_of_its_own() -> None:

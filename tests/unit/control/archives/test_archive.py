@@ -27,8 +27,6 @@ from hive_mind.runtime.wiring import open_memory
 from tests.unit.control.archived import SAID, exported, manifest, provenance, run, stopped_fleet
 from tests.unit.runtime.moving import held
 
-# ── there and back ────────────────────────────────────────────────────────────────────────────────────────────────────
-
 
 def test_an_archive_is_for_its_owner_alone_and_says_what_it_is(archive: Path) -> None:
     assert stat.S_IMODE(archive.stat().st_mode) == 0o600
@@ -128,9 +126,6 @@ def test_what_an_agent_takes_back_does_not_stay_with_the_hive_for_ever(home: Pat
     run(play())
 
     assert set(provenance(tmp_path / "to")) == {SAID[0], SAID[2]}
-
-
-# ── exporting what runs ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def running(home: Path, tmp_path: Path) -> Path:

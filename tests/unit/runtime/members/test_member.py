@@ -25,8 +25,6 @@ from hive_mind.runtime.settings import Settings
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
 
-# ── founding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 
 @pytest.mark.parametrize(
     ("members", "groups"),
@@ -53,9 +51,6 @@ def test_a_founder_is_among_the_founders_and_each_is_there_once(fields: dict[str
     with pytest.raises(InvalidInput, match=f"known: {', '.join(SPECS)}"):
         MemberPlan("a", "memory", members=("a",), topology="ring").founding()
     assert MemberPlan("a", "memory", is_joining=True).founding() is None
-
-
-# ── being there ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_members_find_one_another_and_share(town: Town) -> None:
@@ -144,9 +139,6 @@ async def test_what_was_told_is_kept_and_one_that_comes_back_goes_on_with_it(tow
     again = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
     assert [(one.sender, one.text, one.times) for one in again.message_log.entries()] == [("ann", "hello", 1)]
     await until(lambda: not ann.member.app_messages.unconfirmed)
-
-
-# ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_an_agent_answers_what_it_is_asked(town: Town) -> None:

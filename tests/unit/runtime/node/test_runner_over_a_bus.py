@@ -37,9 +37,6 @@ def keeping(**settings: float) -> OutgoingSettings:
     return OutgoingSettings(**settings)  # type: ignore[arg-type]
 
 
-# ── sending ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_what_one_step_sends_goes_out_in_one_call_and_in_order() -> None:
     async with on_stage(ScriptedNode(talk)) as stage:
         await asyncio.gather(stage.runner.promote([PROMOTION]), stage.runner.promote([PROMOTION]))
@@ -125,9 +122,6 @@ async def test_a_message_that_is_too_large_costs_itself_alone(caplog: pytest.Log
         assert await stage.said(2) == [Receipt("1"), Receipt("2")]
         await until(lambda: stage.runner.figures.sends_lost == 1)
     assert "is larger than" in caplog.text
-
-
-# ── a bus that is gone ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("error", [GONE, BackendTimeout("memory", "no answer")])
@@ -229,9 +223,6 @@ async def test_closing_does_not_try_one_after_the_other_what_finds_no_room() -> 
         async with asyncio.timeout(30):
             await stage.runner.close(drain_s=0.05)
         await full.inbox.close()
-
-
-# ── receiving ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_a_question_whose_time_is_over_when_its_turn_comes_is_dropped() -> None:

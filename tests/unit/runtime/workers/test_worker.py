@@ -60,9 +60,6 @@ async def test_the_status_counts_facts_without_going_through_them(tmp_path: Path
             state.recall.facts.held = held
 
 
-# ── trouble ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_an_agent_whose_database_is_damaged_fails_alone(tmp_path: Path) -> None:
     damaged = tmp_path / "agents" / "ada" / "memory.sqlite"
     damaged.parent.mkdir(parents=True)
