@@ -1,6 +1,7 @@
 """`hive-mind retrieval tune` by a person and by a model, cut short, and with a model that replies nonsense."""
 
 import json
+import shlex
 import signal
 import subprocess
 
@@ -46,6 +47,19 @@ def test_a_model_tunes_until_it_has_nothing_new_and_what_it_found_is_kept(retrie
     assert "told may be deployed" in ended.out
     assert "replied twice with something that can't be used" in ended.out
     assert "tokens spent" in ended.err
+
+
+def test_the_command_that_is_printed_is_for_the_workspace_that_was_named(retrieval, tmp_path):
+    folder = (retrieval.home / "retrieval").rename(tmp_path / "two words")
+    reply = json.dumps({"reason": "old pages mislead", "config": GOOD})
+    told = retrieval.with_environment(HIVE_MIND_LLM=f"scripted:{reply}")
+    ended = told("retrieval", "tune", "--how", "llm", "--name", "told", "-w", folder)
+
+    (command,) = (line.partition("deployed: ")[2] for line in ended.out.splitlines() if "may be deployed" in line)
+    program, *arguments = shlex.split(command)
+    deployed = retrieval(*arguments)
+
+    assert (program, deployed.code) == ("hive-mind", 0), deployed.err
 
 
 def test_a_model_that_replies_nonsense_is_a_failure(retrieval):

@@ -49,7 +49,7 @@ async def init(
     documents/ and write your questions into evals/golden.json. With --from the files are another project's, converted.
     """
     if source is not None:
-        _take_over(source, workspaces.folder_of(workspace), output, is_given=workspace is not None)
+        _take_over(source, workspace, output)
         return
     from hive_mind.retrieval.starting import NAIVE
     from hive_mind.retrieval.starting import init as begun
@@ -76,33 +76,36 @@ async def init(
         f"and the configuration {NAIVE},"
     )
     show(f"which searches by {summary['method']}. Next:")
-    _show_next(folder, ("index", "evaluate", "tune --name better", "deploy better"), is_given=workspace is not None)
+    _show_next(("index", "evaluate", "tune --name better", "deploy better"), workspace)
 
 
-def _take_over(source: Path, folder: Path, output: Format, *, is_given: bool) -> None:
+def _take_over(source: Path, workspace: Path | None, output: Format) -> None:
     from hive_mind.retrieval.starting import begin, taken_over
 
-    over = taken_over(source)
-    workspace = begin(folder, over.files)
-    documents = _documents(workspace)
+    over, folder = taken_over(source), workspaces.folder_of(workspace)
+    begun_workspace = begin(folder, over.files)
+    documents = _documents(begun_workspace)
     if output is Format.JSON:
         show_json({"workspace": str(folder), "from": str(source), "documents": documents, "changes": over.changes})
         return
     show(f"{shown_source(str(folder.absolute()))} is written, {source} is as it was", style="bold")
-    show(f"{documents} documents, {len(workspace.configs())} configurations; changed:" if over.changes else "nothing was changed")
+    show(
+        f"{documents} documents, {len(begun_workspace.configs())} configurations; changed:"
+        if over.changes
+        else "nothing was changed"
+    )
     for change in over.changes:
         show_indented(change)
-    _show_next(folder, ("validate", "index", "evaluate"), is_given=is_given)
+    _show_next(("validate", "index", "evaluate"), workspace)
 
 
 def _documents(workspace: "Workspace") -> int:
     return sum(len(workspace.documents(workspace.collection(name)).seen) for name in workspace.collections())
 
 
-def _show_next(folder: Path, lines: tuple[str, ...], *, is_given: bool) -> None:
-    at = f" -w {folder}" if is_given else ""
+def _show_next(lines: tuple[str, ...], workspace: Path | None) -> None:
     for line in lines:
-        show(f"  hive-mind retrieval {line}{at}")
+        show(f"  hive-mind retrieval {line}{workspaces.option(workspace)}")
 
 
 _VALUES_SHOWN = 8

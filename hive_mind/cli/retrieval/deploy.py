@@ -211,7 +211,7 @@ async def history(
         show_json([plain(entry) for entry in entries])
         return
     if not entries:
-        show("Nothing was deployed yet: hive-mind retrieval deploy CONFIG")
+        show(f"Nothing was deployed yet: hive-mind retrieval deploy CONFIG{workspaces.option(workspace)}")
     for deployment in entries:
         _show_deployment(deployment)
 

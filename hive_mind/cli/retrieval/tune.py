@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
 from io import UnsupportedOperation
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -144,7 +145,7 @@ async def tune(
         with set_by_signals(stop, received):
             order = Order(start, name) if how is How.SEARCH else Order(start, name, count)
             outcome = await tuned(bench, tuner, order, _StepLines(output), stop)
-    _show(outcome, output)
+    _show(outcome, workspace, output)
     if received:
         say("stopped; the best so far is kept")
         raise typer.Exit(exit_code(received[0]))
@@ -213,7 +214,7 @@ class _StepLines:
         sys.stdout.flush()
 
 
-def _show(outcome: "Tuned", output: Format) -> None:
+def _show(outcome: "Tuned", workspace: Path | None, output: Format) -> None:
     if output is Format.JSON:
         show_json(_plain(outcome))
         return
@@ -229,7 +230,8 @@ def _show(outcome: "Tuned", output: Format) -> None:
         show_comparison(verdict.comparison, 0)
         show()
     if verdict.allowed:
-        show(f"{outcome.name} may be deployed: hive-mind retrieval deploy {outcome.name}", style="green")
+        command = f"hive-mind retrieval deploy {outcome.name}{workspaces.option(workspace)}"
+        show(f"{outcome.name} may be deployed: {command}", style="green")
         return
     show(f"{outcome.name} is the best of what was tried, and this speaks against deploying it:", style="yellow")
     for ground in verdict.grounds:

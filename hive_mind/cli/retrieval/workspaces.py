@@ -4,6 +4,7 @@ Before them what all commands of `retrieval` need: which workspace and configura
 """
 
 import asyncio
+import shlex
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -58,6 +59,11 @@ Config = Annotated[
 def folder_of(workspace: Path | None) -> Path:
     """Where the workspace is, which need not exist."""
     return Path(workspace) if workspace is not None else Settings.from_environment().home / _FOLDER
+
+
+def option(workspace: Path | None) -> str:
+    """The option behind a command that is to be typed next, for the same workspace."""
+    return "" if workspace is None else f" -w {shlex.quote(str(workspace))}"
 
 
 def opened(workspace: Path | None) -> "Workspace":
