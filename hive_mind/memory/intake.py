@@ -35,7 +35,7 @@ def statement(candidate: Candidate) -> str:
     """The candidate's text as it is kept: its speaker belongs to the text, or "I moved" would be anybody's."""
     content = shown(candidate.content)
     text = _laid_out(content) if candidate.keeps_lines else canonical(content)
-    speaker = canonical(candidate.speaker)
+    speaker = canonical(shown(candidate.speaker))
     return text if not speaker or text.startswith(f"{speaker}: ") else f"{speaker}: {text}"
 
 

@@ -143,9 +143,10 @@ def forms_of(text: str) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """One kind of dash, of letters and of digits."""
+    text = normal(text)
     if text.isascii():
         return text
-    plain = "".join(_shown(c) for c in normal(text))
+    plain = "".join(_shown(c) for c in text)
     return _WORD.sub(_in_one_alphabet, plain) if _FOREIGN.search(plain) else plain
 
 

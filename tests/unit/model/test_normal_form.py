@@ -21,7 +21,7 @@ def _forms_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     "text",
     [
         *("ｐｏｒｔ ８４４３", "port ٨٤٤٣", "port ८४४३", "po\u00adrt 84\u200b43", "\ufeffport 8443\u2060", "𝐩𝐨𝐫𝐭 𝟖𝟒𝟒𝟑"),
-        *("port\u00a08443", "p\ufe0fort 8443"),
+        *("port\u00a08443", "p\ufe0fort 8443", "port 8443\x00\x7f", "po\U000e0041rt 8443"),
     ],
 )
 def test_the_same_letters_and_digits_are_the_same_to_gate_and_search(text: str):
@@ -73,6 +73,13 @@ def test_tags_and_references_are_read_as_a_page_shows_them():
         ("ﬀ ﬁ ﬆ ﬓ", "ff fi st ﬓ"),
         ("‛a‟", "'a\""),
         ("\U0001f3f4\U000e0067\U000e007f \u0601", "\U0001f3f4\U000e0067\U000e007f \u0601"),
+        # Nobody sees them, and a model reads them: tags, selectors and fillers but in flags, pictures and scripts; controls.
+        ("mat\U000e0041\U000e0042 \U0001f3f4\U000e0067 x\U000e007f", "mat \U0001f3f4 x"),
+        ("mat\ufe01\U000e0101 😀\ufe0f\ufe0f\U000e0121 4\ufe0f\u034f", "mat 😀\ufe0f 4"),
+        ("4\ufe0f\u20e3 葛\U000e0100 ᠠ\u180b ❤\ufe0f\u200d🔥", "4\ufe0f\u20e3 葛\U000e0100 ᠠ\u180b ❤\ufe0f\u200d🔥"),
+        ("a\u3164b\u115fc", "abc"),
+        ("the\x00 val\x07ve\x7f \x9d\t1\r\n\x0c2", "the valve \t1\r\n\x0c2"),
+        ("N\x08NA\x08A _\x08b", "NA b"),
     ],
 )
 def test_a_text_is_kept_as_the_eye_sees_it_and_a_keyboard_types_it(written: str, kept: str):
