@@ -101,16 +101,16 @@ class _PlainServer(MCPServer):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context | None = None) -> Any:
         """See the base class. Null is left out. Raises `ToolError`."""
-        tool = next((tool for tool in await self.list_tools() if tool.name == name), None)
-        if tool is not None:
-            fields = tool.input_schema.get("properties", {})
-            if unknown := sorted(arguments.keys() - fields.keys()):
-                raise ToolError(f"{name} has no argument {unknown[0][:40]!r}; it has {', '.join(fields) or 'none'}")
-            arguments = {key: value for key, value in arguments.items() if value is not None}
-            if missing := [key for key in tool.input_schema.get("required", ()) if key not in arguments]:
-                raise ToolError(f"{name} needs the argument {missing[0]!r}")
-            for key, value in arguments.items():
-                _refuse_other(key, value, fields[key])
+        tools = {tool.name: tool for tool in await self.list_tools()}
+        if name not in tools:
+            raise ToolError(f"there is no tool {name[:40]!r}; there are {', '.join(tools)}")
+        schema = tools[name].input_schema
+        fields = schema.get("properties", {})
+        if why := _unlike(name, arguments, {key: key in schema.get("required", ()) for key in fields}):
+            raise ToolError(why)
+        arguments = {key: value for key, value in arguments.items() if value is not None}
+        for key, value in arguments.items():
+            _refuse_other(key, value, fields[key])
         return await super().call_tool(name, arguments, context)
 
     async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Context | None = None) -> Any:
@@ -118,10 +118,18 @@ class _PlainServer(MCPServer):
         prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
         if name not in prompts:
             raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:40]!r}; there are {', '.join(prompts)}")
-        wanted = [argument.name for argument in prompts[name].arguments or () if argument.required]
-        if missing := [argument for argument in wanted if argument not in (arguments or {})]:
-            raise MCPError(INVALID_PARAMS, f"{name} needs the argument {missing[0]!r}")
+        fields = {argument.name: bool(argument.required) for argument in prompts[name].arguments or ()}
+        if why := _unlike(name, arguments or {}, fields):
+            raise MCPError(INVALID_PARAMS, why)
         return await super().get_prompt(name, arguments, context)
+
+
+def _unlike(name: str, arguments: dict[str, Any], fields: dict[str, bool]) -> str:
+    """Which argument is unknown or missing, "" where none is; a field's value: whether it is required."""
+    if unknown := sorted(arguments.keys() - fields.keys()):
+        return f"{name} has no argument {unknown[0][:40]!r}; it has {', '.join(fields) or 'none'}"
+    missing = [key for key, is_required in fields.items() if is_required and arguments.get(key) is None]
+    return f"{name} needs the argument {missing[0]!r}" if missing else ""
 
 
 _KINDS: dict[str, tuple[type, str]] = {

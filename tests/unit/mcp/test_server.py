@@ -252,6 +252,12 @@ def test_an_argument_that_cannot_be_taken_is_named(era: str, arguments: dict[str
     assert (refused.is_error, refusal in refused.content[0].text) == (True, True), refused.content
 
 
+def test_of_a_tool_that_is_not_there_the_others_are_named_and_no_long_name_comes_back(era: str) -> None:
+    refused = called(ScriptedAgent(), era, "recall" * 10_000)
+    text = refused.content[0].text
+    assert (refused.is_error, "there are recall, why," in text, len(text) < 200) == (True, True, True), text[:300]
+
+
 def test_null_is_left_out(era: str) -> None:
     assert not called(finding(HIT), era, "recall", query="port?", limit=None, as_of=None, max_tokens=None).is_error
 
@@ -302,6 +308,8 @@ def test_a_resource_that_can_not_be_read_says_why(era: str, why: Exception, told
     [
         ("brief", {}, "brief needs the argument 'topic'"),
         ("hand-over", None, "hand-over needs the argument 'topic'"),
+        ("brief", {"topic": "pump", "tone": "dry"}, "brief has no argument 'tone'; it has topic"),
+        ("settle-conflicts", {"topic": "pump"}, "settle-conflicts has no argument 'topic'; it has none"),
         ("nope", {}, "there is no prompt 'nope'; there are brief, hand-over, settle-conflicts"),
     ],
 )
