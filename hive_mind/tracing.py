@@ -73,7 +73,8 @@ def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
                 elif _captures_queries and name == "search_memory":
                     made_span.note("gen_ai.memory.query.text", str(getattr(subject, "text", subject)))
                 result = await work(*args, **kwargs)
-                ids = _ids_of(result)
+                results = result if isinstance(result, list) else [result]
+                ids = [str(getattr(getattr(result_part, "fact", result_part), "id", "")) for result_part in results]
                 made_span.note("gen_ai.memory.record.count", len(ids))
                 made_span.note("hive.record.ids", ids)
                 return result
@@ -81,11 +82,6 @@ def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
         return recorded
 
     return of
-
-
-def _ids_of(result: object) -> list[str]:
-    results = result if isinstance(result, list) else [result]
-    return [str(getattr(getattr(result_part, "fact", result_part), "id", "")) for result_part in results]
 
 
 def record_queries() -> None:

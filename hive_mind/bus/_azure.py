@@ -15,7 +15,19 @@ def credential_of(address: BusAddress, credential: str, entity: str = "") -> Azu
     if credential.startswith(_SIGNATURE):
         return AzureSasCredential(credential)
     if is_connection_string(credential):
-        return _from_connection_string(address, credential, entity)
+        parts = {
+            name.strip().lower(): value.strip() for name, _, value in (part.partition("=") for part in credential.split(";"))
+        }
+        if parts.get("usedevelopmentemulator", "").lower() == "true" and not address.is_loopback:
+            raise InvalidInput(f"{address} is not on this machine: UseDevelopmentEmulator would send facts unencrypted")
+        _refuse_elsewhere(address, parts.get("endpoint", ""))
+        if entity and parts.get("entitypath", entity) != entity:
+            raise InvalidInput(f"the connection string is for the entity {parts['entitypath']!r}, the address names {entity!r}")
+        if signature := parts.get("sharedaccesssignature"):
+            return AzureSasCredential(signature)
+        if (name := parts.get("sharedaccesskeyname")) and (key := parts.get("sharedaccesskey")):
+            return AzureNamedKeyCredential(name, key)
+        raise InvalidInput("the connection string has no key: it needs SharedAccessKeyName=…;SharedAccessKey=…; copy it again")
     if address.user and (credential or address.password):
         return AzureNamedKeyCredential(address.user, credential or address.password)
     if credential:
@@ -25,20 +37,6 @@ def credential_of(address: BusAddress, credential: str, entity: str = "") -> Azu
         )
     refuse_without_credential(address)
     return AzureNamedKeyCredential(*DEVELOPMENT_KEY) if address.is_loopback else None
-
-
-def _from_connection_string(address: BusAddress, credential: str, entity: str) -> AzureNamedKeyCredential | AzureSasCredential:
-    parts = {name.strip().lower(): value.strip() for name, _, value in (part.partition("=") for part in credential.split(";"))}
-    if parts.get("usedevelopmentemulator", "").lower() == "true" and not address.is_loopback:
-        raise InvalidInput(f"{address} is not on this machine: UseDevelopmentEmulator would send facts unencrypted")
-    _refuse_elsewhere(address, parts.get("endpoint", ""))
-    if entity and parts.get("entitypath", entity) != entity:
-        raise InvalidInput(f"the connection string is for the entity {parts['entitypath']!r}, the address names {entity!r}")
-    if signature := parts.get("sharedaccesssignature"):
-        return AzureSasCredential(signature)
-    if (name := parts.get("sharedaccesskeyname")) and (key := parts.get("sharedaccesskey")):
-        return AzureNamedKeyCredential(name, key)
-    raise InvalidInput("the connection string has no key: it needs SharedAccessKeyName=…;SharedAccessKey=…; copy it again")
 
 
 def _refuse_elsewhere(address: BusAddress, endpoint: str) -> None:

@@ -162,7 +162,18 @@ class MemoryBus:
         for envelope in envelopes:
             full += self._put(envelope, self._targets(envelope))
         if full:
-            await _wait_for_room(full, timeout_s)
+            try:
+                await asyncio.wait([room for _, room in full], timeout=timeout_s)
+            finally:
+                for queue, room in full:
+                    queue.withdraw(room)
+            names = sorted({queue.subscription.name for queue, room in full if not room.done()})
+            if names:
+                raise BackendThrottled(
+                    "memory", f"no room for {timeout_s:g} s in the queue of {', '.join(names)}; send less, or later"
+                )
+            if not all(room.result() for _, room in full):
+                raise BackendUnavailable("memory", "the bus was closed before there was room")
 
     def offer(self, envelope: Envelope) -> bool:
         if self._is_closed:
@@ -264,16 +275,3 @@ class _Watcher:
     async def close(self) -> None:
         if self in self._all:
             self._all.remove(self)
-
-
-async def _wait_for_room(full: Sequence[tuple[Queue, Room]], timeout_s: float) -> None:
-    try:
-        await asyncio.wait([room for _, room in full], timeout=timeout_s)
-    finally:
-        for queue, room in full:
-            queue.withdraw(room)
-    names = sorted({queue.subscription.name for queue, room in full if not room.done()})
-    if names:
-        raise BackendThrottled("memory", f"no room for {timeout_s:g} s in the queue of {', '.join(names)}; send less, or later")
-    if not all(room.result() for _, room in full):
-        raise BackendUnavailable("memory", "the bus was closed before there was room")

@@ -242,22 +242,18 @@ async def _examine(report: BusCheck, url: str, hive: str, name: str) -> None:
         opened, report.connect_ms = await _timed(open_bus(url))
         try:
             report.capabilities = opened.capabilities
-            await _send_to_oneself(report, opened, hive, name)
+            bell = asyncio.Event()
+            inbox, report.subscribe_ms = await _timed(opened.subscribe(Subscription(hive, name), bell.set))
+            times = []
+            for _ in range(_ROUNDS):
+                _, took_ms = await _timed(_round_trip(opened, inbox, bell, hive, name))
+                times.append(took_ms)
+            report.round_trip_ms = {"median": round(median(times), 3), "worst": round(max(times), 3)}
+            await inbox.close()
         finally:
             await opened.close(drain_s=_CLOSE_S)
     except BackendError as error:
         report.problem, report.advice = str(error), _advice(error)
-
-
-async def _send_to_oneself(report: BusCheck, opened: EventBus, hive: str, name: str) -> None:
-    bell = asyncio.Event()
-    inbox, report.subscribe_ms = await _timed(opened.subscribe(Subscription(hive, name), bell.set))
-    times = []
-    for _ in range(_ROUNDS):
-        _, took_ms = await _timed(_round_trip(opened, inbox, bell, hive, name))
-        times.append(took_ms)
-    report.round_trip_ms = {"median": round(median(times), 3), "worst": round(max(times), 3)}
-    await inbox.close()
 
 
 async def _round_trip(opened: EventBus, inbox: Inbox, bell: asyncio.Event, hive: str, name: str) -> None:

@@ -155,22 +155,18 @@ def show_letters(letters: Sequence[DeadLetter], output: Format) -> None:
     for number, letter in enumerate(letters):
         if number:
             show()
-        show_letter(letter)
-
-
-def show_letter(letter: DeadLetter) -> None:
-    rows = [("id", letter.id), ("for", letter.name), ("put aside", _time(letter.at_ms)), ("attempts", str(letter.attempts))]
-    rows += [("count", str(letter.count) if letter.count > 1 else ""), ("reason", letter.reason)]
-    if (envelope := letter.envelope) is not None:
-        rows += [("type", envelope.type), ("from", envelope.sender), ("to", ", ".join(envelope.target))]
-        rows += [("envelope", envelope.id), ("belongs to", envelope.correlation_id), ("trace", envelope.trace)]
-    show_table(["", ""], [row for row in rows if row[1]])
-    show()
-    if envelope is None:
-        show(letter.data_shown)
-    else:
-        message = msgspec.to_builtins(envelope.message, enc_hook=str)
-        show(msgspec.json.format(msgspec.json.encode(message), indent=2).decode())
+        rows = [("id", letter.id), ("for", letter.name), ("put aside", _time(letter.at_ms)), ("attempts", str(letter.attempts))]
+        rows += [("count", str(letter.count) if letter.count > 1 else ""), ("reason", letter.reason)]
+        if (envelope := letter.envelope) is not None:
+            rows += [("type", envelope.type), ("from", envelope.sender), ("to", ", ".join(envelope.target))]
+            rows += [("envelope", envelope.id), ("belongs to", envelope.correlation_id), ("trace", envelope.trace)]
+        show_table(["", ""], [row for row in rows if row[1]])
+        show()
+        if envelope is None:
+            show(letter.data_shown)
+        else:
+            message = msgspec.to_builtins(envelope.message, enc_hook=str)
+            show(msgspec.json.format(msgspec.json.encode(message), indent=2).decode())
 
 
 def _time(ms: int) -> str:

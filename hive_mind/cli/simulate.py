@@ -22,7 +22,6 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group, examples
-from hive_mind.cli.output import ProgressPrinter as Progress
 from hive_mind.cli.output import (
     picture_kind,
     progress,
@@ -170,16 +169,12 @@ def _run_all(totals: Sequence[Totals], seeds: range, order: _Order, jobs: int) -
                 for outcome, seconds in _reports(sums.topology, seeds, order, workers):
                     sums.add(outcome, seconds)
                     number += 1
-                    _show_progress(report, number, total, totals)
+                    broken = sum(len(sums.broken) for sums in totals)
+                    report(number, total, f"{broken} broken" if broken else "no promise broken")
     except KeyboardInterrupt:
         say(f"stopped after {number} of {total} runs")
         return True
     return False
-
-
-def _show_progress(report: Progress, number: int, total: int, totals: Sequence[Totals]) -> None:
-    broken = sum(len(sums.broken) for sums in totals)
-    report(number, total, f"{broken} broken" if broken else "no promise broken")
 
 
 @contextmanager

@@ -54,7 +54,14 @@ class Budget:
         timeout, a cancellation) may be billed all the same, so its input is counted; one that was refused, or not sent, costs
         nothing.
         """
-        reserved = self._reserve(prompt)
+        tokens = estimated_input_tokens(prompt) + prompt.max_output_tokens
+        if tokens > self.remaining:
+            raise BudgetExceeded(
+                f"the token budget is spent: {self._spent.tokens} of {self.max_tokens} used and {self._reserved} reserved, "
+                f"the next call may need {tokens}; raise the budget to go on"
+            )
+        self._reserved += tokens
+        reserved = tokens
         call = Spending(Usage(estimated_input_tokens(prompt), 0, 1))
         try:
             yield call
@@ -64,16 +71,6 @@ class Budget:
         finally:
             self._reserved -= reserved
             self._spent += call.used
-
-    def _reserve(self, prompt: Prompt) -> int:
-        tokens = estimated_input_tokens(prompt) + prompt.max_output_tokens
-        if tokens > self.remaining:
-            raise BudgetExceeded(
-                f"the token budget is spent: {self._spent.tokens} of {self.max_tokens} used and {self._reserved} reserved, "
-                f"the next call may need {tokens}; raise the budget to go on"
-            )
-        self._reserved += tokens
-        return tokens
 
     def __repr__(self) -> str:
         return f"Budget({self._spent.tokens} of {self.max_tokens} tokens spent in {self._spent.calls} calls)"

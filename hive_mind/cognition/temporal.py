@@ -67,9 +67,16 @@ def _ahead(match: re.Match[str], anchor: Anchor) -> Value | None:
 def _neighbour(match: re.Match[str], anchor: Anchor) -> Value | None:
     step, unit = _STEPS[match["which"].lower()], match["unit"].lower()
     if unit == "quarter":
-        return _quarter(anchor, step)
+        if anchor.grain == "year":
+            return None
+        index = anchor.day.year * 4 + (anchor.day.month - 1) // 3 + step
+        return iso.written_quarter(index // 4, index % 4 + 1)
     if unit == "weekend":
-        return _weekend(anchor, step)
+        # Said from Monday to Friday, "next weekend" is this one for some and the one after for others.
+        if not anchor.knows_day or (step > 0 and anchor.day.weekday() < 5):
+            return None
+        saturday = anchor.day + timedelta(days=5 - anchor.day.weekday())
+        return iso.written_weekend(saturday + timedelta(weeks=step))
     return _shifted(anchor, step, unit)
 
 
@@ -117,21 +124,6 @@ def _clock(anchor: Anchor, step: timedelta) -> Value | None:
 
 def _day(anchor: Anchor, step_days: int) -> Value | None:
     return iso.written_day(anchor.day + timedelta(days=step_days)) if anchor.knows_day else None
-
-
-def _weekend(anchor: Anchor, step: int) -> Value | None:
-    # Said from Monday to Friday, "next weekend" is this one for some and the one after for others.
-    if not anchor.knows_day or (step > 0 and anchor.day.weekday() < 5):
-        return None
-    saturday = anchor.day + timedelta(days=5 - anchor.day.weekday())
-    return iso.written_weekend(saturday + timedelta(weeks=step))
-
-
-def _quarter(anchor: Anchor, step: int) -> Value | None:
-    if anchor.grain == "year":
-        return None
-    index = anchor.day.year * 4 + (anchor.day.month - 1) // 3 + step
-    return iso.written_quarter(index // 4, index % 4 + 1)
 
 
 def _months_later(day: date, count: int) -> date:

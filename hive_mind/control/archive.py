@@ -53,7 +53,10 @@ async def import_(path: Path, home: Path, fleet: str = "", root: str = "") -> Ar
     Raises `HiveError`, and has changed nothing then.
     """
     with reading(path) as archive:
-        _refuse_other_root(archive, root)
+        signer = archive.about.root_id
+        if root and not (signer and signer.startswith(root.lower())):
+            by = f"was signed by root {signer[:12]}" if signer else "was signed by nobody"
+            raise InvalidInput(f"{archive.path} {by}, not by root {root}: ask for an archive of that fleet, or leave --root out")
         name = checked_name(fleet or archive.about.fleet, "fleet")
         manifest = _manifest(archive, name)
         folder = FleetFolder(home, name)
@@ -63,13 +66,6 @@ async def import_(path: Path, home: Path, fleet: str = "", root: str = "") -> Ar
             return await _carried_out(work, is_home_new=not await asyncio.to_thread(folder.home.exists))
         except OSError as error:
             raise BackendError("archive", f"{folder.home}: {error.strerror or error}; check the folder and the disk") from error
-
-
-def _refuse_other_root(archive: Archive, root: str) -> None:
-    signer = archive.about.root_id
-    if root and not (signer and signer.startswith(root.lower())):
-        by = f"was signed by root {signer[:12]}" if signer else "was signed by nobody"
-        raise InvalidInput(f"{archive.path} {by}, not by root {root}: ask for an archive of that fleet, or leave --root out")
 
 
 async def _carried_out(work: "_Import", *, is_home_new: bool) -> Archived:
@@ -95,7 +91,20 @@ class _Import:
         digest = await asyncio.to_thread(digest_of, self.archive.path)
         if not self.is_complete(digest):
             try:
-                archived = await self._built()
+                await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
+                private_folder(self.staging)
+                snapshot = await asyncio.to_thread(self._snapshot)
+                lines = 0
+                for agent in self.archive.agents:
+                    restored = await _restored(self.staging, agent, partial(self.archive.each_line, f"agents/{agent}.jsonl"))
+                    snapshot = _without_former(snapshot, agent, restored.former)
+                    lines += restored.lines
+                    if self.archive.has(f"agents/{agent}.sources"):
+                        _restore_sources(self.staging / "agents" / agent, self.archive.text(f"agents/{agent}.sources"))
+                moved = await self._settled(snapshot)
+                archived = Archived(
+                    self.folder.fleet, self.archive.agents, lines, moved.assertions, moved.registry, self.archive.about.root_id
+                )
                 write_whole(self.staging / _COMPLETE, digest.encode() + b"\n" + msgspec.json.encode(archived))
             except BaseException:
                 await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
@@ -117,22 +126,6 @@ class _Import:
         # Otherwise that fleet was begun and purged since; only the folder beside was forgotten.
         homes = (self.staging, self.folder.home)
         return all(any((home / "agents" / agent).exists() for home in homes) for agent in self.archive.agents)
-
-    async def _built(self) -> Archived:
-        await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
-        private_folder(self.staging)
-        snapshot = await asyncio.to_thread(self._snapshot)
-        lines = 0
-        for agent in self.archive.agents:
-            restored = await _restored(self.staging, agent, partial(self.archive.each_line, f"agents/{agent}.jsonl"))
-            snapshot = _without_former(snapshot, agent, restored.former)
-            lines += restored.lines
-            if self.archive.has(f"agents/{agent}.sources"):
-                _restore_sources(self.staging / "agents" / agent, self.archive.text(f"agents/{agent}.sources"))
-        moved = await self._settled(snapshot)
-        return Archived(
-            self.folder.fleet, self.archive.agents, lines, moved.assertions, moved.registry, self.archive.about.root_id
-        )
 
     async def _settled(self, snapshot: JournalSnapshot) -> Moved:
         """Journals of a hive that holds this, if there is anything."""

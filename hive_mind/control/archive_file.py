@@ -115,8 +115,33 @@ class Archive:
 
     def __init__(self, path: Path, zip_file: zipfile.ZipFile) -> None:
         self.path, self._zip = path, zip_file
-        self._members = _checked_members(path, zip_file)
-        self.about = _checked_about(path, self._bytes(ABOUT, _ABOUT_BYTES_MAX), self._members)
+        infos = zip_file.infolist()
+        if len(infos) > _MEMBERS_MAX or sum(info.file_size for info in infos) > _BYTES_MAX:
+            raise InvalidInput(f"{path} is too large: at most {_MEMBERS_MAX:,} members and {_BYTES_MAX:,} bytes are taken")
+        members: dict[str, zipfile.ZipInfo] = {}
+        for info in infos:
+            if problem := _problem_with(info, members):
+                raise InvalidInput(f"{path} is not an archive of hive-mind: {info.filename[:100]!r} {problem}")
+            members[info.filename] = info
+        if missing := sorted({ABOUT, MANIFEST} - set(members)):
+            raise InvalidInput(f"{path} is not an archive of hive-mind: it has no {missing[0]}")
+        self._members = members
+        body = self._bytes(ABOUT, _ABOUT_BYTES_MAX)
+        try:
+            about = json_decoder(About)(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidInput(f"{path} is not an archive of hive-mind: {ABOUT} can't be read ({error})") from error
+        if about.format != _FORMAT:
+            raise InvalidInput(f"{path} is not an archive of hive-mind: it calls itself {about.format[:40]!r}")
+        if about.version != VERSION:
+            version = "a newer hive-mind: upgrade" if about.version > VERSION else "an older form that is not read any more"
+            raise InvalidInput(f"{path} was written by {version} (format {about.version}, known is {VERSION})")
+        if set(about.digests) != set(self._members) - {ABOUT}:
+            raise InvalidInput(f"{path} is not whole: {ABOUT} names other members than there are")
+        checked_name(about.fleet, "fleet")
+        if about.root or about.signature:
+            _refuse_forged(path, about)
+        self.about = about
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -217,20 +242,6 @@ def _translating(path: Path) -> Iterator[None]:
         raise InvalidInput(f"{path} is damaged: {error}") from error
 
 
-def _checked_members(path: Path, zip_file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    infos = zip_file.infolist()
-    if len(infos) > _MEMBERS_MAX or sum(info.file_size for info in infos) > _BYTES_MAX:
-        raise InvalidInput(f"{path} is too large: at most {_MEMBERS_MAX:,} members and {_BYTES_MAX:,} bytes are taken")
-    members: dict[str, zipfile.ZipInfo] = {}
-    for info in infos:
-        if problem := _problem_with(info, members):
-            raise InvalidInput(f"{path} is not an archive of hive-mind: {info.filename[:100]!r} {problem}")
-        members[info.filename] = info
-    if missing := sorted({ABOUT, MANIFEST} - set(members)):
-        raise InvalidInput(f"{path} is not an archive of hive-mind: it has no {missing[0]}")
-    return members
-
-
 def _problem_with(info: zipfile.ZipInfo, names: Iterable[str]) -> str:
     match = _MEMBER.fullmatch(info.filename)
     if match is None:
@@ -246,24 +257,6 @@ def _problem_with(info: zipfile.ZipInfo, names: Iterable[str]) -> str:
         return "is encrypted or packed in a way that is not ours"
     is_bomb = info.file_size > _RATIO_FROM_BYTES and info.file_size > _RATIO_MAX * max(info.compress_size, 1)
     return "says that it is far larger than what is there" if is_bomb else ""
-
-
-def _checked_about(path: Path, body: bytes, members: Iterable[str]) -> About:
-    try:
-        about = json_decoder(About)(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{path} is not an archive of hive-mind: {ABOUT} can't be read ({error})") from error
-    if about.format != _FORMAT:
-        raise InvalidInput(f"{path} is not an archive of hive-mind: it calls itself {about.format[:40]!r}")
-    if about.version != VERSION:
-        version = "a newer hive-mind: upgrade" if about.version > VERSION else "an older form that is not read any more"
-        raise InvalidInput(f"{path} was written by {version} (format {about.version}, known is {VERSION})")
-    if set(about.digests) != set(members) - {ABOUT}:
-        raise InvalidInput(f"{path} is not whole: {ABOUT} names other members than there are")
-    checked_name(about.fleet, "fleet")
-    if about.root or about.signature:
-        _refuse_forged(path, about)
-    return about
 
 
 def _refuse_forged(path: Path, about: About) -> None:

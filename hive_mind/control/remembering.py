@@ -107,7 +107,9 @@ class Remembered:
             if path.stem not in names and (process is None or process.config is None):
                 config = _config_of(path)
                 if config is not None:
-                    processes[path.stem] = Running(path.stem, config=config) if process is None else _with_config(process, config)
+                    processes[path.stem] = (
+                        Running(path.stem, config=config) if process is None else replace(process, config=config)
+                    )
         return processes
 
     def note_restart(self, process: str, now_ms: int, rng: random.Random) -> None:
@@ -130,10 +132,6 @@ def _config_of(path: Path) -> WorkerConfig | None:
         return read_config(path)
     except InvalidInput:
         return None
-
-
-def _with_config(process: Running, config: WorkerConfig) -> Running:
-    return replace(process, config=config)
 
 
 def remembered(configs: Mapping[str, WorkerConfig]) -> FleetState:

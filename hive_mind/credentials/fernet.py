@@ -87,7 +87,14 @@ class FernetFile:
             opened = self._opened(book, self._ring(book))
             if lost := sorted(book.tokens.keys() - opened.keys()):
                 raise self._unopened(lost[0])
-            self._change_key(book)
+            # Both keys are there until all tokens are of the new one; where both were there before, that was never reached.
+            keys = self._key.keys()
+            if len(keys) == 1:
+                self._key.keep(keys := (new_key(), *keys))
+            ring = _ring_of(keys)
+            self._replace(ring, {name: ring.rotate(token).decode() for name, token in book.tokens.items()})
+            if not self._key.is_given:
+                self._key.keep(keys[:1])
             return len(book.tokens)
 
     @contextmanager
@@ -137,16 +144,6 @@ class FernetFile:
 
     def _opened(self, book: _Book, ring: MultiFernet) -> dict[str, str]:
         return {name: value for name, token in book.tokens.items() if (value := _value(ring, name, token)) is not None}
-
-    def _change_key(self, book: _Book) -> None:
-        """Both keys are there until all tokens are of the new one; where both were there before, that was never reached."""
-        keys = self._key.keys()
-        if len(keys) == 1:
-            self._key.keep(keys := (new_key(), *keys))
-        ring = _ring_of(keys)
-        self._replace(ring, {name: ring.rotate(token).decode() for name, token in book.tokens.items()})
-        if not self._key.is_given:
-            self._key.keep(keys[:1])
 
     def _replace(self, ring: MultiFernet, tokens: dict[str, str]) -> None:
         book = _Book(_VERSION, ring.encrypt(_CHECK).decode(), dict(sorted(tokens.items())))

@@ -238,7 +238,12 @@ class Broker:
             self._server.close()
         for connection in list(self._connections):
             connection.finish(is_graceful=is_graceful)
-        await self._wait_until_empty()
+        if self._connections:
+            try:
+                await asyncio.wait_for(self._last_is_gone.wait(), _FAREWELL_S)
+            except TimeoutError:
+                self.drop_connections()
+                await asyncio.sleep(0)
         for timer in list(self._timers):
             timer.cancel()
 
@@ -308,14 +313,6 @@ class Broker:
         timer = asyncio.get_running_loop().call_later(delay_s, call)
         timers.add(timer)
         return _Timer(timer, timers)
-
-    async def _wait_until_empty(self) -> None:
-        if self._connections:
-            try:
-                await asyncio.wait_for(self._last_is_gone.wait(), _FAREWELL_S)
-            except TimeoutError:
-                self.drop_connections()
-                await asyncio.sleep(0)
 
 
 @dataclass(frozen=True, slots=True)

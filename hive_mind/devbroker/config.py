@@ -65,15 +65,13 @@ class Entities:
         if subscription is not None:
             self._make_subscription(subscription["topic"], subscription["name"])
         elif is_hub_path(path) or (is_hub and _NAME.fullmatch(path)):
-            self._make_hub(path.partition("/")[0])
+            name = path.partition("/")[0]
+            if _NAME.fullmatch(name):
+                self.add_hub(name, self._auto_partitions, groups=None)
+                self._count_made()
         elif _NAME.fullmatch(path):
             self._make_topic(path)
         return self.find(path, is_hub=is_hub)
-
-    def _make_hub(self, name: str) -> None:
-        if _NAME.fullmatch(name):
-            self.add_hub(name, self._auto_partitions, groups=None)
-            self._count_made()
 
     def _make_topic(self, name: str) -> None:
         # A sender that can't know whether a message arrived sends it again under the same id.

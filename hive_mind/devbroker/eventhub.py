@@ -98,7 +98,14 @@ class Partition:
         self._times_ms.append(now_ms)
         self._next_offset += len(event)
         self._bytes += len(event)
-        self._drop_oldest()
+        while len(self._events) - self._gone > self._retention.events_max or self._bytes > self._retention.bytes_max:
+            self._bytes -= len(self._events[self._gone])
+            self._events[self._gone] = b""
+            self._gone += 1
+            self.begin += 1
+        if self._gone > len(self._events) // 2:
+            del self._events[: self._gone], self._offsets[: self._gone], self._times_ms[: self._gone]
+            self._gone = 0
 
     def start(self, selector: str) -> int:
         """The sequence number of the first event for a receiver with this filter. Raises `AmqpError`."""
@@ -131,16 +138,6 @@ class Partition:
     def _search(self, values: list[int], value: int, *, is_inclusive: bool) -> int:
         search = bisect_left if is_inclusive else bisect_right
         return self.begin - self._gone + search(values, value, lo=self._gone)
-
-    def _drop_oldest(self) -> None:
-        while len(self._events) - self._gone > self._retention.events_max or self._bytes > self._retention.bytes_max:
-            self._bytes -= len(self._events[self._gone])
-            self._events[self._gone] = b""
-            self._gone += 1
-            self.begin += 1
-        if self._gone > len(self._events) // 2:
-            del self._events[: self._gone], self._offsets[: self._gone], self._times_ms[: self._gone]
-            self._gone = 0
 
 
 # The service's own limit, per partition and consumer group.
@@ -211,7 +208,10 @@ class EventHub:
         for message in messages:
             partition.append(message, noted_key, self._host.now())
         self._host.count("events", len(messages))
-        self._pump_later(partition)
+        # Once per turn of the loop, however many events came in it.
+        if partition.number not in self._pumps:
+            self._pumps.add(partition.number)
+            self._host.call_soon(lambda: self._pump_all(partition))
 
     def _choice(self, key: str | None) -> int:
         if key is not None:
@@ -250,12 +250,6 @@ class EventHub:
             metrics = self._metrics(partition) if reader.has_metrics else b""
             link.send(metrics + event, reader.position.to_bytes(8))
             reader.position += 1
-
-    def _pump_later(self, partition: Partition) -> None:
-        # Once per turn of the loop, however many events came in it.
-        if partition.number not in self._pumps:
-            self._pumps.add(partition.number)
-            self._host.call_soon(lambda: self._pump_all(partition))
 
     def _pump_all(self, partition: Partition) -> None:
         self._pumps.discard(partition.number)

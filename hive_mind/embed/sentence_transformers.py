@@ -60,7 +60,7 @@ def load_model(model: str, kind: Kind = "SentenceTransformer") -> Any:
     if find_spec("sentence_transformers") is None:
         raise BackendNotInstalled("embed", NAME, "embeddings")
     folder = _folder(model)
-    if folder is None and _looks_like_a_path(model):
+    if folder is None and (not model or model.startswith((".", "/", "~")) or "\\" in model or model.count("/") > 1):
         raise BackendUnavailable(NAME, f"there is no folder {_shown(model)}; give a model's folder or its name on the hub")
     if folder is None and not is_cached(model):
         # The library costs seconds, so it is imported only where there is something to load.
@@ -100,10 +100,6 @@ def _folder(model: str) -> Path | None:
         return folder if model and folder.is_dir() else None
     except (OSError, RuntimeError, ValueError):
         return None
-
-
-def _looks_like_a_path(model: str) -> bool:
-    return not model or model.startswith((".", "/", "~")) or "\\" in model or model.count("/") > 1
 
 
 def _from_folder(folder: Path, kind: Kind) -> Any:

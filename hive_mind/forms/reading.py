@@ -161,9 +161,16 @@ def _message(error: ErrorDetails, tree: Tree, path: Path, form: Form[Any]) -> st
     if kind == "value_error":
         return str(context["error"])
     if kind == "literal_error":
-        return _other_word(str(context["expected"]), tree, form)
+        expected = str(context["expected"])
+        words = [word for word in expected.replace("'", " ").replace(",", " ").split() if word != "or"]
+        suggestion = did_you_mean(tree.written, words)
+        listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+        return f"has to be {listed}, not {_shown(tree, form)}" + (f"; {suggestion}" if suggestion else "")
     if kind == "string_type" and not tree.parts and tree.written:
-        return _no_text(tree, path, form)
+        if path[-1] in form.secret:
+            return "has to be text; write a reference, ${env:NAME} or ${credential:NAME}"
+        hint = f", and YAML takes {tree.written} for {_taken_for(tree.value)}" if form.syntax == "yaml" else ""
+        return f'has to be text{hint}; put it in quotes: "{tree.written}"'
     if kind == "string_pattern_mismatch" and context["pattern"] in form.patterns:
         return form.patterns[context["pattern"]]
     called = _CALLED | (_YAML if form.syntax == "yaml" else _JSON)
@@ -172,20 +179,6 @@ def _message(error: ErrorDetails, tree: Tree, path: Path, form: Form[Any]) -> st
     if kind in _MESSAGES:
         return _MESSAGES[kind](context)
     return f"can't be {_shown(tree, form)}; see {form.help}"
-
-
-def _other_word(expected: str, tree: Tree, form: Form[Any]) -> str:
-    words = [word for word in expected.replace("'", " ").replace(",", " ").split() if word != "or"]
-    suggestion = did_you_mean(tree.written, words)
-    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-    return f"has to be {listed}, not {_shown(tree, form)}" + (f"; {suggestion}" if suggestion else "")
-
-
-def _no_text(tree: Tree, path: Path, form: Form[Any]) -> str:
-    if path[-1] in form.secret:
-        return "has to be text; write a reference, ${env:NAME} or ${credential:NAME}"
-    hint = f", and YAML takes {tree.written} for {_taken_for(tree.value)}" if form.syntax == "yaml" else ""
-    return f'has to be text{hint}; put it in quotes: "{tree.written}"'
 
 
 def _taken_for(value: object) -> str:

@@ -74,19 +74,16 @@ class _Scanner:
             case "[":
                 return self._list(path, line)
             case '"':
-                return self._text_value(path, line)
+                text = self._string()
+                if _HALF.search(text):
+                    self._report(path, line, _UNPAIRED)
+                    return Tree(None, line)
+                return Tree(text, line, text)
             case "'":
                 self._stop("text must be in double quotes in JSON")
             case "" | "," | ":" | "}" | "]" | "/":
                 self._stop("a value is missing here" if self._here() else "a bracket is never closed")
         return self._word(path, line)
-
-    def _text_value(self, path: Path, line: int) -> Tree:
-        text = self._string()
-        if _HALF.search(text):
-            self._report(path, line, _UNPAIRED)
-            return Tree(None, line)
-        return Tree(text, line, text)
 
     def _object(self, path: Path, line: int) -> Tree:
         parts: dict[str | int, Tree] = {}

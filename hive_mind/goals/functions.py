@@ -218,14 +218,6 @@ def call_method(meter: Meter, value: Any, name: str, arguments: Sequence[object]
     """`value.name(*arguments)`, if it is one of those that may be called."""
     if name not in _METHODS.get(type(value), ()):
         raise ConditionError(f"{type(value).__name__} has no method {name}() that a condition may call")
-    _pay_for_call(meter, value, name, arguments)
-    if name == "index" and not isinstance(value, str):
-        return _index(value, arguments)
-    outcome = getattr(value, name)(*arguments)
-    return list(outcome) if name in ("keys", "values", "items") else outcome
-
-
-def _pay_for_call(meter: Meter, value: Any, name: str, arguments: Sequence[object]) -> None:
     if isinstance(value, str):
         needle = next((argument for argument in arguments if isinstance(argument, str)), "")
         # As many parts as characters, at worst.
@@ -237,6 +229,10 @@ def _pay_for_call(meter: Meter, value: Any, name: str, arguments: Sequence[objec
         meter.pay(len(value))
     else:
         meter.pay_for_all(value)
+    if name == "index" and not isinstance(value, str):
+        return _index(value, arguments)
+    outcome = getattr(value, name)(*arguments)
+    return list(outcome) if name in ("keys", "values", "items") else outcome
 
 
 def _index(values: Sequence[object], arguments: Sequence[object]) -> int:

@@ -272,13 +272,10 @@ class InMemoryHiveGraph:
 
     def run_gossip(self, rounds: int = 1) -> None:
         for _ in range(rounds):
-            self._gossip()
-
-    def _gossip(self) -> None:
-        with self._turn:
-            self._later_ms += self.settings.gossip.period_ms * 2
-            for name in self.host.nodes:
-                self.host.handle(name, Tick())
+            with self._turn:
+                self._later_ms += self.settings.gossip.period_ms * 2
+                for name in self.host.nodes:
+                    self.host.handle(name, Tick())
 
     def gc(self, *, dry_run: bool = False) -> list[str]:
         with self._turn:

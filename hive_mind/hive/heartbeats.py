@@ -82,7 +82,23 @@ class Heartbeats:
                 self._last[name] = LastHeartbeat(beat, now_ms, now_ms)
             return name in self._last
         if beat.incarnation != last.beat.incarnation:
-            return self._record_other_boot(name, last, beat, now_ms)
+            number = last.former.get(beat.incarnation, -1)
+            if beat.number <= number:
+                return False
+            is_new = number < 0 and name != self.name
+            # Or the one that counted was itself a late echo.
+            if is_new or now_ms - last.received_ms > self._silence_ms:
+                former = {**last.former, last.beat.incarnation: last.beat.number}
+                former.pop(beat.incarnation, None)
+                former_boots = dict(list(former.items())[-_FORMER_MAX:])
+                self._last[name] = LastHeartbeat(beat, now_ms, now_ms, former_boots, twin_ms=last.twin_ms)
+                return True
+            last.former[beat.incarnation] = beat.number
+            if now_ms - last.since_ms > self._silence_ms:
+                last.strays += 1
+                if last.strays >= _TWINS_AT:
+                    last.twin_ms = now_ms
+            return False
         if beat.number <= last.beat.number or name == self.name:
             return False
         last.beat, last.received_ms = beat, now_ms
@@ -109,25 +125,6 @@ class Heartbeats:
         """This node slept and could hear nothing for that time: it counts as nobody's silence."""
         for last in self._last.values():
             last.received_ms += slept_ms
-
-    def _record_other_boot(self, name: str, last: LastHeartbeat, beat: Heartbeat, now_ms: int) -> bool:
-        number = last.former.get(beat.incarnation, -1)
-        if beat.number <= number:
-            return False
-        is_new = number < 0 and name != self.name
-        # Or the one that counted was itself a late echo.
-        if is_new or now_ms - last.received_ms > self._silence_ms:
-            former = {**last.former, last.beat.incarnation: last.beat.number}
-            former.pop(beat.incarnation, None)
-            former_boots = dict(list(former.items())[-_FORMER_MAX:])
-            self._last[name] = LastHeartbeat(beat, now_ms, now_ms, former_boots, twin_ms=last.twin_ms)
-            return True
-        last.former[beat.incarnation] = beat.number
-        if now_ms - last.since_ms > self._silence_ms:
-            last.strays += 1
-            if last.strays >= _TWINS_AT:
-                last.twin_ms = now_ms
-        return False
 
 
 @dataclass(frozen=True, slots=True)

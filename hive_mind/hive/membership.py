@@ -239,7 +239,11 @@ class Membership:
         lives = not beat.seal or self._boots.note_answer(sender, beat, is_present=is_present)
         reply = self._reply(sender, beat, now, lives=lives)
         is_fresh = lives and self._heartbeats.record(sender, beat, now.mono_ms)
-        self._note_twins(sender, now)
+        if not self._heartbeats.has_twin(sender, now.mono_ms):
+            self._twins.discard(sender)
+        elif sender not in self._twins:
+            self._twins.add(sender)
+            self._find(f"two processes call themselves {sender}: stop one of them or give it another name")
         if not is_fresh:
             return reply
         if sender in self.suspects:
@@ -291,13 +295,6 @@ class Membership:
             # Something came between that would be missed.
             return self._ask(sender, now)
         return [self._keep(steps if is_next else steps[-1:], now, is_next=is_next)]
-
-    def _note_twins(self, name: str, now: Now) -> None:
-        if not self._heartbeats.has_twin(name, now.mono_ms):
-            self._twins.discard(name)
-        elif name not in self._twins:
-            self._twins.add(name)
-            self._find(f"two processes call themselves {name}: stop one of them or give it another name")
 
     def _find(self, finding: str) -> None:
         if finding not in self._findings:

@@ -260,20 +260,17 @@ class Replica:
         return self._ids
 
     def _refresh(self, judge: AssertionPolicy) -> None:
-        self._note_version(judge)
-        if not self._dirty:
-            return
-        dirty, self._dirty = self._dirty, {}
-        for fact_id, partitions in dirty.items():
-            self._derive(fact_id, partitions, judge)
-
-    def _note_version(self, judge: AssertionPolicy) -> None:
         if judge.version != self._version:
             self._version = judge.version
             self._home.forget_trust()
             self._copies.forget_trust()
             for partition in (*self._shares.homes, *self._shares.copies):
                 self.changed(partition, self._shares.by_partition[partition].members.items())
+        if not self._dirty:
+            return
+        dirty, self._dirty = self._dirty, {}
+        for fact_id, partitions in dirty.items():
+            self._derive(fact_id, partitions, judge)
 
     def _derive(self, fact_id: str, partitions: set[str], judge: AssertionPolicy) -> None:
         former = self._entries.get(fact_id)
@@ -286,9 +283,17 @@ class Replica:
             self._part_of(entry).note(fact_id, entry.evidence)
             return
         if former is not None:
-            self._take_out(fact_id, former)
+            del self._entries[fact_id]
+            if self._ids is not None:
+                del self._ids[bisect_left(self._ids, fact_id)]
+            self._part_of(former).remove(fact_id, weighted_terms(former.statement))
+            self._concepts.remove(fact_id, former.statement.concept)
         if entry is not None:
-            self._put_in(fact_id, entry)
+            self._entries[fact_id] = entry
+            if self._ids is not None:
+                insort(self._ids, fact_id)
+            self._part_of(entry).add(fact_id, self._indexed(fact_id))
+            self._concepts.add(fact_id, entry.statement.concept)
 
     def _derived(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> _Known | None:
         """At home if any assertion is: a copy besides adds nothing."""
@@ -311,20 +316,6 @@ class Replica:
             root=first.assertion.root,
             tenant=first.assertion.tenant,
         )
-
-    def _put_in(self, fact_id: str, entry: _Known) -> None:
-        self._entries[fact_id] = entry
-        if self._ids is not None:
-            insort(self._ids, fact_id)
-        self._part_of(entry).add(fact_id, self._indexed(fact_id))
-        self._concepts.add(fact_id, entry.statement.concept)
-
-    def _take_out(self, fact_id: str, entry: _Known) -> None:
-        del self._entries[fact_id]
-        if self._ids is not None:
-            del self._ids[bisect_left(self._ids, fact_id)]
-        self._part_of(entry).remove(fact_id, weighted_terms(entry.statement))
-        self._concepts.remove(fact_id, entry.statement.concept)
 
     def _new_part(self) -> CompactingIndex:
         return CompactingIndex(lambda: FactIndex(self._new_arm()), self._indexed)

@@ -195,7 +195,9 @@ async def open(name: str, *, base_url: str = "", api_key: str = "", timeout_s: f
         raise InvalidInput(f'an address needs a model named "openai:…" (the protocol it speaks), not {name!r}')
     try:
         if provider in _OPENAI:
-            return _openai_model(name, model, base_url, api_key, timeout_s)
+            key = api_key or (_NO_KEY if base_url else None)
+            client = openai.AsyncOpenAI(base_url=base_url or None, api_key=key, timeout=timeout_s, max_retries=0)
+            return ProviderModel(name, OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client)), timeout_s, client)
         return ProviderModel(name, infer_model(name), timeout_s)
     except openai.OpenAIError:
         # All that can be missing here; the client's own words name settings of its own that do not exist here.
@@ -310,12 +312,6 @@ _ADVICE = {
     413: "the prompt is too long for this model",
     429: "the account's quota is used up",
 }
-
-
-def _openai_model(name: str, model: str, base_url: str, api_key: str, timeout_s: float) -> ProviderModel:
-    key = api_key or (_NO_KEY if base_url else None)
-    client = openai.AsyncOpenAI(base_url=base_url or None, api_key=key, timeout=timeout_s, max_retries=0)
-    return ProviderModel(name, OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client)), timeout_s, client)
 
 
 def _code_of(body: object) -> str:

@@ -374,7 +374,15 @@ def randomisation_ps(columns: Sequence[Values]) -> list[float | None]:
         if len(column) and p is None:
             by_size.setdefault(len(column), []).append(place)
     for places in by_size.values():
-        drawn = _drawn_ps(np.column_stack([columns[place] for place in places]))
+        # By flipping signs at random, the same for all columns. The observed signs are one of the ways, so p is never 0.
+        together = np.column_stack([columns[place] for place in places])
+        size, rng = len(together), np.random.default_rng(SEED)
+        count: NDArray[np.int64] = np.zeros(together.shape[1], np.int64)
+        rows = max(1, BLOCK_NUMBERS // size)
+        for start in range(0, DRAWS, rows):
+            flips = rng.integers(2, size=(min(rows, DRAWS - start), size), dtype=np.int8) * 2.0 - 1.0
+            count += np.count_nonzero(np.abs(flips @ together) >= _far(together), axis=0)
+        drawn = [float(p) for p in (1 + count) / (1 + DRAWS)]
         for place, p in zip(places, drawn, strict=True):
             ps[place] = p
     return ps
@@ -413,24 +421,9 @@ def _without_draws(differences: Values) -> float | None:
     if len(moved) <= EXACT_MAX:
         signs = ((np.arange(1 << len(moved))[:, None] >> np.arange(len(moved))) & 1) * 2.0 - 1.0
         return float(np.mean(np.abs(signs @ moved) >= _far(moved)))
-    bound = _hoeffding(moved)
+    # How likely a sum of these with random signs is as far from zero as theirs is, at the very most.
+    bound = float(2 * np.exp(-(moved.sum() ** 2) / (2 * (moved**2).sum())))
     return bound if bound < 1 / (1 + DRAWS) else None
-
-
-def _hoeffding(differences: Values) -> float:
-    """How likely a sum of these with random signs is as far from zero as theirs is, at the very most."""
-    return float(2 * np.exp(-(differences.sum() ** 2) / (2 * (differences**2).sum())))
-
-
-def _drawn_ps(together: Values) -> list[float]:
-    """By flipping signs at random, the same for all columns. The observed signs are one of the ways, so p is never 0."""
-    size, rng = len(together), np.random.default_rng(SEED)
-    count: NDArray[np.int64] = np.zeros(together.shape[1], np.int64)
-    rows = max(1, BLOCK_NUMBERS // size)
-    for start in range(0, DRAWS, rows):
-        flips = rng.integers(2, size=(min(rows, DRAWS - start), size), dtype=np.int8) * 2.0 - 1.0
-        count += np.count_nonzero(np.abs(flips @ together) >= _far(together), axis=0)
-    return [float(p) for p in (1 + count) / (1 + DRAWS)]
 
 
 def _far(differences: Values) -> Values:

@@ -46,21 +46,18 @@ def cohesion(vectors: NDArray[np.float32], topics: Sequence[str], rng: np.random
     if pairs < 1:
         raise ValueError(f"pairs must be at least 1, not {pairs}")
     check_rows(vectors)
-    groups = _grouped(topics, pointing(vectors))
+    # The numbers of the texts of each topic; topics in the order in which they are first seen.
+    has_vector = pointing(vectors)
+    numbers: dict[str, list[int]] = {}
+    for number, topic in enumerate(topics):
+        if topic and has_vector[number]:
+            numbers.setdefault(topic, []).append(number)
+    groups = [np.array(group, np.intp) for group in numbers.values()]
     within, across = _within(groups, rng, pairs), _across(groups, rng, pairs)
     if within is None or across is None:
         return None
     apart = _mean_cosine(vectors, across)
     return _mean_cosine(vectors, within) / apart if apart > 0 else None
-
-
-def _grouped(topics: Sequence[str], has_vector: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
-    """The numbers of the texts of each topic; topics in the order in which they are first seen."""
-    numbers: dict[str, list[int]] = {}
-    for number, topic in enumerate(topics):
-        if topic and has_vector[number]:
-            numbers.setdefault(topic, []).append(number)
-    return [np.array(group, np.intp) for group in numbers.values()]
 
 
 def _within(groups: list[NDArray[np.intp]], rng: np.random.Generator, pairs: int) -> _Pairs | None:

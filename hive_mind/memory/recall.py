@@ -206,7 +206,12 @@ class Recall:
         if former is not None:
             former.renew()
         if self.taken_back is not None:
-            self._follow_back(fact, vector, self.taken_back)
+            taken_back = self.taken_back
+            if fact.is_retracted and fact.id not in taken_back:
+                taken_back.add(fact.id, weighted_terms(fact), vector)
+            elif not fact.is_retracted and fact.id in taken_back:
+                # Said again. Its former words are not known any more: the next question makes the index anew.
+                self.taken_back = None
 
     def search(self, query: Query, vector: Vector | None, count: int = 0) -> list[Hit]:
         """The best facts for a query, best first: `count` of them or as many as it wants. Without a vector, by keywords."""
@@ -284,13 +289,6 @@ class Recall:
             part = self._part_for(fact)
             if part is not None and part.current.vector(fact.id) is None:
                 yield fact
-
-    def _follow_back(self, fact: Fact, vector: Vector | None, taken_back: FactIndex) -> None:
-        if fact.is_retracted and fact.id not in taken_back:
-            taken_back.add(fact.id, weighted_terms(fact), vector)
-        elif not fact.is_retracted and fact.id in taken_back:
-            # Said again. Its former words are not known any more: the next question makes the index anew.
-            self.taken_back = None
 
     def _new_part(self) -> Compacting[FactIndex]:
         def index_again(index: FactIndex, fact_id: str) -> None:

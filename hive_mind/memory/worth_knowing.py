@@ -4,7 +4,7 @@ There is no question yet, so what speaks for a fact is that it is from that fold
 how new it is.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import PurePath
 
 from hive_mind.memory.gate.instructions import instruction_in
@@ -25,7 +25,7 @@ _SOURCES_COUNTED = 3
 def worth_knowing(facts: Iterable[Fact], folder: PurePath) -> list[Fact]:
     """The best first, at most `FACTS_MAX`, each once."""
     best = sorted((fact for fact in facts if fact.is_current), key=lambda fact: _rank(fact, folder), reverse=True)
-    return [fact for fact, _ in zip(_harmless(best[:_LOOKED_AT]), range(FACTS_MAX), strict=False)]
+    return [fact for fact, _ in zip(filter(_is_harmless, best[:_LOOKED_AT]), range(FACTS_MAX), strict=False)]
 
 
 def _rank(fact: Fact, folder: PurePath) -> tuple[bool, int, int]:
@@ -35,10 +35,6 @@ def _rank(fact: Fact, folder: PurePath) -> tuple[bool, int, int]:
 
 def _names(fact: Fact, name: str) -> bool:
     return bool(name) and name.casefold() in fact.content.casefold()
-
-
-def _harmless(facts: Iterable[Fact]) -> Iterator[Fact]:
-    return filter(_is_harmless, facts)
 
 
 @ornament(lambda _: False)

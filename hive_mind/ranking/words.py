@@ -177,7 +177,18 @@ def with_names(text: str) -> str:
     is_ascii = text.isascii()
     shape = text.encode().translate(_SHAPES) if is_ascii else b""
     if not is_ascii or b"aAa" in shape:
-        text = _parted(text)
+        # With the parts of each word in camel case behind it.
+        pieces: list[str] = []
+        end = 0
+        for hump in _HUMP.finditer(text):
+            if hump.start() < end:
+                continue
+            first, last = _word_around(text, hump.start())
+            word = text[first:last]
+            if last - first <= _WORD_CHARACTERS_MAX and word[:2].islower():
+                pieces += [text[end:last], " ", _HUMPS.sub(" ", word)]
+                end = last
+        text = "".join([*pieces, text[end:]]) if pieces else text
         shape = text.encode().translate(_SHAPES) if is_ascii else b""
     if not is_ascii or b"A" in shape.replace(b"Aa", b""):
         text = _CAPITALS.sub(_capitals, text)
@@ -200,7 +211,10 @@ def _capitals(match: re.Match[str]) -> str:
         return _marked(match) if run.lower() in STOP_WORDS else run
     if len(_CAPITAL.findall(run)) > _CAPITALS_MAX:
         return run
-    opens = _opens(match.string, match.start())
+    # Whether a sentence begins here, as far as the signs before it tell.
+    start = match.start()
+    before = match.string[max(0, start - 2) : start].rstrip(" ")
+    opens = not before or before[-1] in _SENTENCE_ENDS
     return _CAPITAL.sub(lambda word: _marked(word) if _is_named(word[0], opens=opens and word.start() == 0) else word[0], run)
 
 
@@ -208,27 +222,6 @@ def _is_named(word: str, *, opens: bool) -> bool:
     if len(word) > 1:
         return word.lower() in STOP_WORDS
     return word != "I" and not (opens and word in _OPENING_VOWELS)
-
-
-def _opens(text: str, start: int) -> bool:
-    """Whether a sentence begins here, as far as the signs before it tell."""
-    before = text[max(0, start - 2) : start].rstrip(" ")
-    return not before or before[-1] in _SENTENCE_ENDS
-
-
-def _parted(text: str) -> str:
-    """With the parts of each word in camel case behind it."""
-    pieces: list[str] = []
-    end = 0
-    for hump in _HUMP.finditer(text):
-        if hump.start() < end:
-            continue
-        first, last = _word_around(text, hump.start())
-        word = text[first:last]
-        if last - first <= _WORD_CHARACTERS_MAX and word[:2].islower():
-            pieces += [text[end:last], " ", _HUMPS.sub(" ", word)]
-            end = last
-    return "".join([*pieces, text[end:]]) if pieces else text
 
 
 def _word_around(text: str, place: int) -> tuple[int, int]:

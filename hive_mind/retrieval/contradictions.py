@@ -267,7 +267,13 @@ class Contents:
 
     @property
     def facets(self) -> Facets:
-        return facets_of(document.fields for document in self.documents)
+        # How many documents have each value of each field.
+        documents = (document.fields for document in self.documents)
+        counted: dict[str, Counter[str]] = {}
+        for values_by_field in documents:
+            for name, values in values_by_field.items():
+                counted.setdefault(name, Counter()).update(values)
+        return counted
 
 
 def contents(workspace: Workspace, collection: Collection) -> Contents:
@@ -275,15 +281,6 @@ def contents(workspace: Workspace, collection: Collection) -> Contents:
     entries = tuple(all_read(workspace.documents_folder(collection)))
     documents = tuple(entry for entry in entries if isinstance(entry, Document))
     return Contents(documents, tuple(entry for entry in entries if isinstance(entry, Skipped)))
-
-
-def facets_of(documents: Iterable[Mapping[str, Iterable[str]]]) -> Facets:
-    """How many documents have each value of each field."""
-    counted: dict[str, Counter[str]] = {}
-    for values_by_field in documents:
-        for name, values in values_by_field.items():
-            counted.setdefault(name, Counter()).update(values)
-    return counted
 
 
 def described(collection: Collection, facets: Facets, documents: int, skipped: tuple[Skipped, ...] = ()) -> Description:

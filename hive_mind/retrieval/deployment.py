@@ -270,7 +270,12 @@ async def deploy(bench: Bench, order: Order, now: datetime | None = None) -> Dep
         recover(workspace, at)
         former = workspace.active()
         config, verdict = await judge_file(bench, former, order.config)
-        results = _write_measurements(bench, verdict, at)
+        # Also of a refused configuration: they are the evidence.
+        measured = [verdict.comparison.before] if verdict.comparison else []
+        if verdict.candidate:
+            measured.append(verdict.candidate)
+        about = environment(bench)
+        results = tuple(write_results(bench.workspace, evaluation, about, at) for evaluation in measured)
         if config is None or not (verdict.allowed or (order.force and verdict.level == "behavioural")):
             return DeploymentResult(verdict, None, results)
         entry = _entry(order, config, former, verdict, moment(workspace, at), results)
@@ -344,15 +349,6 @@ def _figures(verdict: ConfigVerdict) -> dict[str, Any]:
             "p": moved.p,
         }
     return figures
-
-
-def _write_measurements(bench: Bench, verdict: ConfigVerdict, at: datetime) -> tuple[Path, ...]:
-    """Write the measurements, also of a refused configuration: they are the evidence."""
-    measured = [verdict.comparison.before] if verdict.comparison else []
-    if verdict.candidate:
-        measured.append(verdict.candidate)
-    about = environment(bench)
-    return tuple(write_results(bench.workspace, evaluation, about, at) for evaluation in measured)
 
 
 def _check(by: str, why: str) -> None:

@@ -150,20 +150,17 @@ def _take(entry: "os.DirEntry[str]", id: str, root: Path, listing: Listing, abov
         else:
             _list(Path(entry.path), id + "/", root, listing, (*above, place))
     elif id.lower().endswith(_SUFFIXES):
-        _take_file(entry, id, entry_stat, listing)
-
-
-def _take_file(entry: "os.DirEntry[str]", id: str, folder_stat: os.stat_result, listing: Listing) -> None:
-    if not stat.S_ISREG(folder_stat.st_mode):
-        listing.skipped.append(Skipped(id, "is not a regular file"))
-    elif folder_stat.st_size > DOCUMENT_BYTES_MAX:
-        listing.skipped.append(Skipped(id, f"has {folder_stat.st_size:,} bytes, more than {DOCUMENT_BYTES_MAX:,}: split it"))
-    elif not (id.isascii() or _is_text(id)):
-        listing.skipped.append(Skipped(id.encode("utf-8", "replace").decode(), "has a name that is not UTF-8 text"))
-    else:
-        # The time of the last change of anything can't be set back, unlike that of the content.
-        state = _STATE.pack(folder_stat.st_size, folder_stat.st_mtime_ns, folder_stat.st_ctime_ns, folder_stat.st_ino)
-        listing.seen.append(ListedFile(id, entry.path, state))
+        folder_stat = entry_stat
+        if not stat.S_ISREG(folder_stat.st_mode):
+            listing.skipped.append(Skipped(id, "is not a regular file"))
+        elif folder_stat.st_size > DOCUMENT_BYTES_MAX:
+            listing.skipped.append(Skipped(id, f"has {folder_stat.st_size:,} bytes, more than {DOCUMENT_BYTES_MAX:,}: split it"))
+        elif not (id.isascii() or _is_text(id)):
+            listing.skipped.append(Skipped(id.encode("utf-8", "replace").decode(), "has a name that is not UTF-8 text"))
+        else:
+            # The time of the last change of anything can't be set back, unlike that of the content.
+            state = _STATE.pack(folder_stat.st_size, folder_stat.st_mtime_ns, folder_stat.st_ctime_ns, folder_stat.st_ino)
+            listing.seen.append(ListedFile(id, entry.path, state))
 
 
 def _is_text(name: str) -> bool:

@@ -267,7 +267,13 @@ def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: 
     """The candidates to show, best first."""
     judged, dropped = _judged(candidates, config)
     if config.diversity.enabled:
-        judged = _different(judged, config, vectors, words)
+        count = config.retrieval.top_k
+        pool = judged[: _POOL_PER_RESULT * count]
+        chosen = diversified(
+            [candidate.score for candidate in pool], _likeness(pool, vectors, words), count, config.diversity.lambda_
+        )
+        moved = {number for place, number in enumerate(chosen) if number != place}
+        judged = [replace(pool[n], flags=(*pool[n].flags, DIVERSIFIED)) if n in moved else pool[n] for n in chosen]
     shown_candidates = judged[: config.retrieval.top_k]
     ended, why = _ended([candidate.score for candidate in shown_candidates], config)
     return Selection(tuple(shown_candidates[: ended.kept]), tuple(dropped), ended, why)
@@ -302,16 +308,6 @@ def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[l
 
 def _can_be_moved(candidate: Candidate) -> bool:
     return FLAGGED in candidate.flags and candidate.exact <= 0
-
-
-def _different(candidates: list[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> list[Candidate]:
-    count = config.retrieval.top_k
-    pool = candidates[: _POOL_PER_RESULT * count]
-    chosen = diversified(
-        [candidate.score for candidate in pool], _likeness(pool, vectors, words), count, config.diversity.lambda_
-    )
-    moved = {number for place, number in enumerate(chosen) if number != place}
-    return [replace(pool[n], flags=(*pool[n].flags, DIVERSIFIED)) if n in moved else pool[n] for n in chosen]
 
 
 def _likeness(pool: Sequence[Candidate], vectors: Vectors, words: Words) -> Likeness:

@@ -41,7 +41,12 @@ def init(folder: Path, *, has_embeddings: bool = True) -> Workspace:
 
 def begin(folder: Path, files: dict[str, str]) -> Workspace:
     """The same with other files, given by their path."""
-    _refuse_others(folder, files)
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file; name a folder for the workspace")
+    paths = sorted(path for path in folder.rglob("*") if not path.is_dir()) if folder.exists() else []
+    strangers = [path.relative_to(folder).as_posix() for path in paths if not _is_ours(path, folder, files)]
+    if strangers:
+        raise InvalidInput(f"{folder} is not empty ({first_of(strangers)}), and nothing is overwritten: name another folder")
     for name, text in files.items():
         write_whole(folder / name, text)
     return Workspace.open(folder)
@@ -64,15 +69,6 @@ def _example_files(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
         else:
             texts.append((prefix + entry.name, entry.read_text("utf-8")))
     return texts
-
-
-def _refuse_others(folder: Path, texts: dict[str, str]) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"{folder} is a file; name a folder for the workspace")
-    paths = sorted(path for path in folder.rglob("*") if not path.is_dir()) if folder.exists() else []
-    strangers = [path.relative_to(folder).as_posix() for path in paths if not _is_ours(path, folder, texts)]
-    if strangers:
-        raise InvalidInput(f"{folder} is not empty ({first_of(strangers)}), and nothing is overwritten: name another folder")
 
 
 def _is_ours(path: Path, folder: Path, texts: dict[str, str]) -> bool:

@@ -242,18 +242,16 @@ class MemoryIndex:
             return self._last[1]
         key = tuple(sorted((name, tuple(sorted(values))) for name, values in filters.items()))
         if key not in self._parts:
-            self._keep_part(key, self._chosen(filters))
+            # Those chosen first make room.
+            part = self._chosen(filters)
+            room = _PARTS_CHUNKS * len(self.numbers) - len(part.within.rows)
+            while self._parts and (
+                len(self._parts) >= _PARTS_MAX or sum(len(chunks.within.rows) for chunks in self._parts.values()) > room
+            ):
+                del self._parts[next(iter(self._parts))]
+            self._parts[key] = part
         self._last = (filters, self._parts[key])
         return self._parts[key]
-
-    def _keep_part(self, key: _Key, part: FilteredChunks) -> None:
-        """Keep a part; those chosen first make room."""
-        room = _PARTS_CHUNKS * len(self.numbers) - len(part.within.rows)
-        while self._parts and (
-            len(self._parts) >= _PARTS_MAX or sum(len(chunks.within.rows) for chunks in self._parts.values()) > room
-        ):
-            del self._parts[next(iter(self._parts))]
-        self._parts[key] = part
 
     def _forget_parts(self) -> None:
         self._parts.clear()

@@ -26,7 +26,7 @@ from hive_mind.runs.effects import PERSON_TOOLS, AskPerson
 from hive_mind.runs.fold import folded
 from hive_mind.runs.prompt import as_text, json_of, one_line
 from hive_mind.runs.spec import FEEDBACK, NodeSpec, WorkerSpec
-from hive_mind.runs.state import ActiveNode, RunState, is_circling
+from hive_mind.runs.state import RunState, is_circling
 
 REASON_CHARACTERS = 2_000
 """of a signal: an item has room for some"""
@@ -65,7 +65,13 @@ def consequences(state: RunState, effect: AskPerson) -> tuple[str, str]:
         targets = [edge.target for edge in state.spec.from_(node.id) if edge.on in ("failure", "always")]
         failing = f"{node.id} has failed, and the run goes on with {' or '.join(targets)}"
     if effect.call:
-        return _of_call(place, node, effect, failing)
+        name = place.calls[effect.call].call.name
+        if name in PERSON_TOOLS and node.kind == "loop":
+            return f"{node.id} gets the answer and goes on", f"{node.id} hears that nobody answers, and goes on"
+        remark = "once more, though it may have run before" if place.calls[effect.call].phase == "uncertain" else "as shown"
+        return f"{name} is called {remark}", (
+            f"{name} is not called; {failing}" if node.kind == "tool" else f"{name} is not called; {node.id} hears it and goes on"
+        )
     if place.phase == "paused":
         return f"{node.id} begins", REJECTED
     if place.phase == "think":
@@ -83,16 +89,6 @@ def signals_of(judgment: Judgment) -> tuple[Signal, ...]:
     name, why = f"rule {judgment.rule}" if judgment.rule else judgment.cause, judgment.reasoning
     own = Signal(name=name, origin=judgment.cause, action=judgment.action, confidence=judgment.confidence, reasoning=why)
     return tuple(replace(one, reasoning=one_line(one.reasoning, REASON_CHARACTERS)) for one in judgment.signals or (own,))
-
-
-def _of_call(place: ActiveNode, node: NodeSpec, effect: AskPerson, failing: str) -> tuple[str, str]:
-    name = place.calls[effect.call].call.name
-    if name in PERSON_TOOLS and node.kind == "loop":
-        return f"{node.id} gets the answer and goes on", f"{node.id} hears that nobody answers, and goes on"
-    remark = "once more, though it may have run before" if place.calls[effect.call].phase == "uncertain" else "as shown"
-    return f"{name} is called {remark}", (
-        f"{name} is not called; {failing}" if node.kind == "tool" else f"{name} is not called; {node.id} hears it and goes on"
-    )
 
 
 def _onward(spec: WorkerSpec, node: NodeSpec) -> str:

@@ -80,7 +80,10 @@ class ProcessAgent:
         shared; the reply says whose it is. Where it may be revived, a request is put again, with a key if it changes something.
         """
         if self.may_revive:
-            fields = self._with_key(request, fields)
+            # The register is loaded by those that need it: a question to a process does not.
+            from hive_mind.api.requests import REQUESTS
+
+            fields = {"key": uuid4().hex, **fields} if REQUESTS.entry(request).again else fields
         for _ in range(_TRIES - 1 if self.may_revive else 0):
             try:
                 return await self._answered(request, progress, fields)
@@ -101,12 +104,6 @@ class ProcessAgent:
 
     async def revive(self) -> None:
         """Start its process again, where it has ended."""
-
-    def _with_key(self, request: str, fields: dict[str, object]) -> dict[str, object]:
-        # The register is loaded by those that need it: a question to a process does not.
-        from hive_mind.api.requests import REQUESTS
-
-        return {"key": uuid4().hex, **fields} if REQUESTS.entry(request).again else fields
 
     async def _answered(self, request: str, progress: Progress | None, fields: Mapping[str, object]) -> Any:
         try:

@@ -5,7 +5,7 @@ quarantine, questions to people, and on the bus of its hive messages that could 
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -195,7 +195,10 @@ async def _meant(memory: Memory, expected: str) -> Fact | None:
     if _is_id(words_wanted.lower()) and (fact := await _named(memory, words_wanted.lower())) is not None:
         return fact
     result = await memory.search_facts(Query(words_wanted, 10, with_superseded=True))
-    return _saying(words_wanted, [hit.fact for hit in result if hit.components.keyword > 0 or hit.components.exact > 0])
+    facts = [hit.fact for hit in result if hit.components.keyword > 0 or hit.components.exact > 0]
+    words = words_wanted.casefold()
+    exact = (fact for fact in facts if words in fact.content.casefold())
+    return next(exact, next(iter(facts), None))
 
 
 async def _named(memory: Memory, fact_id: str) -> Fact | None:
@@ -203,12 +206,6 @@ async def _named(memory: Memory, fact_id: str) -> Fact | None:
         return fact
     fact_list = await memory.facts_with_prefix(fact_id)
     return fact_list[0] if len(fact_list) == 1 else None
-
-
-def _saying(text: str, facts: Sequence[Fact]) -> Fact | None:
-    words = text.casefold()
-    exact = (fact for fact in facts if words in fact.content.casefold())
-    return next(exact, next(iter(facts), None))
 
 
 def _is_id(text: str) -> bool:

@@ -80,9 +80,16 @@ def resolved(text: str, *, read_env: ReadEnv, read_file: ReadFile, read_credenti
             case "file":
                 return read_file(reference.name).rstrip("\r\n")
             case "credential":
-                return _credential(reference, read_credential)
+                secret = read_credential(reference.name)
+                if secret is None:
+                    raise InvalidInput(f"{reference} is not set: hive-mind credentials set {reference.name}")
+                return secret.reveal()
             case _:
-                return _variable(reference, read_env)
+                value = read_env(reference.name)
+                # An empty one is a secret that somebody forgot to fill in.
+                if not value:
+                    raise InvalidInput(f"{reference} is not set: set the environment variable {reference.name}")
+                return value
 
     return _OPENED.sub(value_of, text)
 
@@ -117,21 +124,6 @@ def _can_be(kind: str, name: str) -> bool:
             return is_name(name)
         case _:
             return kind == "file"
-
-
-def _credential(reference: Reference, read_credential: ReadCredential) -> str:
-    secret = read_credential(reference.name)
-    if secret is None:
-        raise InvalidInput(f"{reference} is not set: hive-mind credentials set {reference.name}")
-    return secret.reveal()
-
-
-def _variable(reference: Reference, read_env: ReadEnv) -> str:
-    value = read_env(reference.name)
-    # An empty one is a secret that somebody forgot to fill in.
-    if not value:
-        raise InvalidInput(f"{reference} is not set: set the environment variable {reference.name}")
-    return value
 
 
 def _text_of(path: Path) -> str:

@@ -80,7 +80,15 @@ class ReplyReader:
             head, end, received = self._before.partition(b"\r\n\r\n")
             if not end:
                 return b""
-            self._head = _read_head(head)
+            first, *lines = head.decode("latin-1").split("\r\n")
+            _, _, status = first.partition(" ")
+            fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+            length = fields.get("content-length", "-1")
+            if not status[:3].isdecimal() or not length.lstrip("-").isdecimal():
+                raise Cut("it answers with something that is no HTTP")
+            if int(status[:3]) == _UNAUTHORISED:
+                raise ForeignProcess("another process listens on its port")
+            self._head = _Head(int(status[:3]), fields.get("content-type", "").partition(";")[0], int(length))
         if self._head.bytes_left >= 0:
             self._head = self._head._replace(bytes_left=max(self._head.bytes_left - len(received), 0))
         if received.isspace() and (waited_s := monotonic() - self._began_s) >= self._noticed_s:
@@ -112,15 +120,3 @@ def whole(pieces: Iterator[bytes] | Sequence[bytes], reader: ReplyReader | None 
 def _received(connection: socket.socket) -> Iterator[bytes]:
     while received := connection.recv(RECEIVED_BYTES):
         yield received
-
-
-def _read_head(head: bytes) -> _Head:
-    first, *lines = head.decode("latin-1").split("\r\n")
-    _, _, status = first.partition(" ")
-    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    length = fields.get("content-length", "-1")
-    if not status[:3].isdecimal() or not length.lstrip("-").isdecimal():
-        raise Cut("it answers with something that is no HTTP")
-    if int(status[:3]) == _UNAUTHORISED:
-        raise ForeignProcess("another process listens on its port")
-    return _Head(int(status[:3]), fields.get("content-type", "").partition(";")[0], int(length))

@@ -181,7 +181,9 @@ class Workload:
         if draw < 0.66:
             return Retract(request, (self._chance.choice(FACT_IDS),), self._chance.choice(agents_of(node)))
         if draw < 0.74:
-            return self._rate(request, node, agents)
+            rater, subject = self._chance.choice(agents_of(node)), self._chance.choice(agents)
+            counts = {"good": self._chance.randrange(_RATINGS_MAX), "bad": self._chance.randrange(_RATINGS_MAX), "at_ms": 0}
+            return Write(request, ((f"rating/{rater}/{subject}", _json(counts)),), rater)
         if draw < 0.84 or not is_moderated:
             return self._ask(request)
         return self._moderate(request, agents)
@@ -203,11 +205,6 @@ class Workload:
         agent = self._chance.choice(agents_of(node))
         facts_of_agent = self._facts_said.get(agent) or FACT_IDS
         return Retract(request, (self._chance.choice(facts_of_agent),), agent)
-
-    def _rate(self, request: str, node: str, agents: tuple[str, ...]) -> Write:
-        rater, subject = self._chance.choice(agents_of(node)), self._chance.choice(agents)
-        counts = {"good": self._chance.randrange(_RATINGS_MAX), "bad": self._chance.randrange(_RATINGS_MAX), "at_ms": 0}
-        return Write(request, ((f"rating/{rater}/{subject}", _json(counts)),), rater)
 
     def _ask(self, request: str) -> Ask:
         words = self._chance.sample(_THINGS, 2) if self._chance.random() < 0.5 else _THINGS

@@ -78,12 +78,6 @@ class Storm:
 
     def _step(self) -> None:
         self._left -= 1
-        self._operate()
-        self._spoil()
-        if not self.is_over:
-            self._again()
-
-    def _operate(self) -> None:
         world = self._world
         machine = self._chance.choice(sorted(world.machines.values(), key=lambda each: each.name))
         name = machine.name
@@ -91,6 +85,9 @@ class Storm:
         request = self._workload.next(world.history.next_request(), name, agents=self._agents, is_moderated=is_moderated)
         if machine.node is not None and name != world.liar and name in world.topology.nodes:
             world.request(machine, request)
+        self._spoil()
+        if not self.is_over:
+            self._again()
 
     def _spoil(self) -> None:
         """Each fault draws whether it happens or not: one that is switched off leaves the others as they were."""
@@ -100,9 +97,18 @@ class Storm:
         if draws[0] < weather.crash_share and machine.node is not None:
             machine.crash(loses_tail=weather.loses_tails)
         if draws[1] < weather.partition_share:
-            self._divide()
+            network, names = self._world.network, sorted(self._world.machines)
+            if network.is_divided:
+                network.join()
+            else:
+                network.divide(self._chance.sample(names, self._chance.randrange(1, len(names))))
         if draws[2] < weather.stall_share:
-            self._stall(machine)
+            span_ms = int(self._chance.uniform(*_STALLS_MS))
+            if self._chance.random() < 0.5:
+                self._world.schedule.skip(span_ms)
+            elif machine.node is not None:
+                # The others go on exchanging meanwhile, which costs real time: so not two hours of it.
+                machine.stall(min(span_ms, _STALLS_MS[0]))
         if draws[3] < weather.restore_share:
             self._restore(machine)
         if draws[4] < weather.clock_step_share:
@@ -114,27 +120,24 @@ class Storm:
         if draws[7] < weather.eclipse_share:
             self._eclipse(machine)
 
-    def _divide(self) -> None:
-        network, names = self._world.network, sorted(self._world.machines)
-        if network.is_divided:
-            network.join()
-        else:
-            network.divide(self._chance.sample(names, self._chance.randrange(1, len(names))))
-
-    def _stall(self, machine: Machine) -> None:
-        span_ms = int(self._chance.uniform(*_STALLS_MS))
-        if self._chance.random() < 0.5:
-            self._world.schedule.skip(span_ms)
-        elif machine.node is not None:
-            # The others go on exchanging meanwhile, which costs real time: so not two hours of it.
-            machine.stall(min(span_ms, _STALLS_MS[0]))
-
     def _restore(self, machine: Machine) -> None:
         """Once a run: what was on one machine only is lost then, and a second time could take what the first one left."""
         if self._was_restored or machine.node is None or machine.name == self._world.liar:
             return
         self._was_restored = True
-        note_restored(self._world, machine)
+        # Put in doubt what the others who should have it don't have. Call it before a machine's disk is set back.
+        world = self._world
+        peers = [peer for peer in world.honest() if peer is not machine]
+        for other_machine in peers:
+            other_machine.flush()
+        world.restored.add(machine.name)
+        # Also what something newer took the place of: the newer one may be lost with it.
+        places = {place for operation in world.history.operations for place in operation.dots if _has_seen(machine, place)}
+        lost = {place for place in places if not any(_keeps(world, peer, place) for peer in peers)}
+        for operation in world.history.operations:
+            if operation.is_acknowledged and not _is_known(world, operation, machine, peers, lost):
+                operation.is_unsure = True
+                operation.dots = {place for place in operation.dots if _is_gone(world, place, peers)}
         machine.crash(loses_tail=False)
         machine.disk.restore(self._chance)
 
@@ -171,21 +174,6 @@ class Storm:
         network, world = self._world.network, self._world
         network.eclipse(machine.name, {world.liar, FORGER, THIEF})
         world.schedule.after(self._chance.uniform(*_SPLITS_MS), lambda: network.shine(machine.name))
-
-
-def note_restored(world: World, machine: Machine) -> None:
-    """Put in doubt what the others who should have it don't have. Call it before a machine's disk is set back."""
-    peers = [peer for peer in world.honest() if peer is not machine]
-    for other_machine in peers:
-        other_machine.flush()
-    world.restored.add(machine.name)
-    # Also what something newer took the place of: the newer one may be lost with it.
-    places = {place for operation in world.history.operations for place in operation.dots if _has_seen(machine, place)}
-    lost = {place for place in places if not any(_keeps(world, peer, place) for peer in peers)}
-    for operation in world.history.operations:
-        if operation.is_acknowledged and not _is_known(world, operation, machine, peers, lost):
-            operation.is_unsure = True
-            operation.dots = {place for place in operation.dots if _is_gone(world, place, peers)}
 
 
 def _keeps(world: World, machine: Machine, place: Place) -> bool:

@@ -142,7 +142,8 @@ class _Replacement(msgspec.Struct, frozen=True):
 def replace_database(path: Path, made: Path, word: str) -> Path | None:
     """Put `made`, a closed database, in the place of the one at `path`, which this process owns. Where the former one is now."""
     sync_file(made)
-    kept_path = free_name(path, word)
+    # Beside the file, the first of `name.word-1`, `name.word-2`, … that is not taken.
+    kept_path = next(free for n in range(1, 1_000_000) if not (free := path.with_name(f"{path.name}.{word}-{n}")).exists())
     write_whole(_note(path), msgspec.json.encode(_Replacement(made.name, kept_path.name)))
     _carry_out(path)
     return kept_path if kept_path.exists() or log_path(kept_path).exists() else None
@@ -188,11 +189,6 @@ def _carry_out(path: Path) -> None:
     _note(path).unlink()
     # Else the note could come back, and take the log of later writes away.
     sync_folder(path.parent)
-
-
-def free_name(path: Path, word: str) -> Path:
-    """Beside the file, the first of `name.word-1`, `name.word-2`, … that is not taken."""
-    return next(free for n in range(1, 1_000_000) if not (free := path.with_name(f"{path.name}.{word}-{n}")).exists())
 
 
 def is_unwritable(path: Path) -> bool:

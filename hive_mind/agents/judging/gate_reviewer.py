@@ -159,22 +159,19 @@ class GateReviewer:
             self._work.clear()
             while self._unjudged or self._judge.has_noted:
                 try:
-                    await self._judge_some()
+                    await self._judge.flush()
+                    if (model := self._judge.model) and self._unjudged:
+                        # Waiting until then gathers a larger batch.
+                        await model.until_free()
+                        facts = list(islice(self._unjudged.values(), FACTS_MAX))
+                        await self._judge.judge(facts)
+                        self._news.set()
+                        for fact in facts:
+                            self._unjudged.pop(fact.id, None)
+                        await self._have_reconsidered([fact.id for fact in facts])
                 except HiveError as error:
                     _log.warning("agent %s: judgements can't be kept (%s); facts stay home until then", self._agent, error)
                     await asyncio.sleep(_AGAIN_S)
-
-    async def _judge_some(self) -> None:
-        await self._judge.flush()
-        if (model := self._judge.model) and self._unjudged:
-            # Waiting until then gathers a larger batch.
-            await model.until_free()
-            facts = list(islice(self._unjudged.values(), FACTS_MAX))
-            await self._judge.judge(facts)
-            self._news.set()
-            for fact in facts:
-                self._unjudged.pop(fact.id, None)
-            await self._have_reconsidered([fact.id for fact in facts])
 
     async def _ask(self) -> None:
         while True:

@@ -116,7 +116,9 @@ class ModelJudge:
         criteria = [criterion for criterion in case.criteria if criterion.id in unchecked]
         constraints = [constraint for constraint in case.constraints if constraint.id in unchecked]
         instructions = f"{instructions_of('judge')}\n\n{_goal_text(case.goal, criteria, constraints)}"
-        data = _result_text(case)
+        text = "\n\n".join(f"{key}:\n{as_text(value)}" for key, value in case.result.items())
+        left_out = len(text) - _RESULT_CHARS_MAX
+        data = text if left_out <= 0 else f"{text[:_RESULT_CHARS_MAX]}\n… [{left_out:,} more characters, not shown]"
         ids = [criterion.id for criterion in criteria], [constraint.id for constraint in constraints]
         return await self.verdicts(instructions, data, lambda reply: [_signal(verdict_reply(reply, *ids))])
 
@@ -219,9 +221,3 @@ def _listed(title: str, parts: Sequence[SuccessCriterion | Constraint]) -> list[
         note = " (hidden from the worker: do not mention it in the reasoning)" if is_hidden else ""
         lines.append(f"- {json.dumps(part.id, ensure_ascii=False)}: {in_words or part.id}{note}")
     return [f"{title}:", *lines] if lines else []
-
-
-def _result_text(case: Case) -> str:
-    text = "\n\n".join(f"{key}:\n{as_text(value)}" for key, value in case.result.items())
-    left_out = len(text) - _RESULT_CHARS_MAX
-    return text if left_out <= 0 else f"{text[:_RESULT_CHARS_MAX]}\n… [{left_out:,} more characters, not shown]"

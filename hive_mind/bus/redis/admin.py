@@ -370,7 +370,12 @@ async def scrub(
             for stream in await _streams(wire, hive):
                 if stream == keys.letters(hive) or await _has_it(wire, stream, is_meant):
                     await wire.one("XTRIM", stream, "MAXLEN", "0")
-        await _written_anew(wire)
+        # Redis gives the room of what was deleted to what comes next; its files keep it until they are written anew.
+        state = await _persistence(wire)
+        if state.get("aof_enabled") == "1":
+            await _until_done(wire, "BGREWRITEAOF", "aof_rewrite")
+        if (pairs(await wire.one("CONFIG", "GET", "save")).get(b"save") or b"") != b"":
+            await _until_done(wire, "BGSAVE", "rdb_bgsave")
         return ""
     finally:
         await wire.close()
@@ -403,15 +408,6 @@ def _is_meant(fields: dict[bytes, bytes], is_meant: IsMeant) -> bool:
         return keys.BODY in fields and is_meant(decode(fields[keys.BODY]))
     except WireError:
         return True
-
-
-async def _written_anew(wire: Wire) -> None:
-    """Redis gives the room of what was deleted to what comes next; its files keep it until they are written anew."""
-    state = await _persistence(wire)
-    if state.get("aof_enabled") == "1":
-        await _until_done(wire, "BGREWRITEAOF", "aof_rewrite")
-    if (pairs(await wire.one("CONFIG", "GET", "save")).get(b"save") or b"") != b"":
-        await _until_done(wire, "BGSAVE", "rdb_bgsave")
 
 
 async def _until_done(wire: Wire, order: str, name: str) -> None:

@@ -233,7 +233,12 @@ class StreamReader:
         self.mailbox.end()
         self._owner.forget(self)
         with suppress(BackendError):
-            await self._flush()
+            # See that what was settled is off the broker before the next of this name looks there.
+            outgoing = self._owner.outgoing
+            for _ in range(_FLUSHES_MAX):
+                if self._settling and outgoing.is_connected:
+                    # Acknowledgements travel with whatever is sent next.
+                    await outgoing.send([("PING",)], 0, 0.0)
             await self._release([delivery_count for delivery_count in left if delivery_count[0].native[0] in self._keys])
             await self._brief.mark(self._wire)
         await self._wire.close()
@@ -338,11 +343,21 @@ class StreamReader:
         # On a server that is full these fail, and what matters is that somebody reads.
         await self._wire.call(("HSET", keys.names(hive), name, now_ms))
         if not self.subscription.is_shared and not await self._sign_or_check():
-            self._give_way()
+            # Another process has subscribed under this name later: it has everything now.
+            self._is_stopping = True
+            self.mailbox.end()
+            self.error = f"another process has subscribed as {self.subscription.name!r}; this one gets no more messages"
+            _log.error("hive %s: %s", self.subscription.hive, self.error)
             return
         await self._brief.mark(self._wire)
         for group in self._groups:
-            await self._take_up(group, is_first=is_first)
+            # Entries delivered here and lost on the way; at the start of a name's only consumer, those its predecessor left.
+            held_ids = {*self.mailbox.natives} | self._settling
+            pending = await group.pending(is_mine=not (is_first and not self.subscription.is_shared))
+            lost = [one for one in pending if (group.key, one.id) not in held_ids]
+            for one in await group.claim(lost) if lost else ():
+                # A delivery that this very process never got does not count as an attempt.
+                self._offer((group.key, one.id), one.fields, one.deliveries - (not is_first))
             if self.subscription.is_shared:
                 await group.renew({native[1] for native in self.mailbox.natives if native[0] == group.key})
                 await self._take_over(group, wait_ms)
@@ -356,35 +371,11 @@ class StreamReader:
             return True
         return await self._wire.one("HGET", *where) in (None, self._token.encode())
 
-    async def _take_up(self, group: Group, *, is_first: bool) -> None:
-        """Entries delivered here and lost on the way; at the start of a name's only consumer, those its predecessor left."""
-        held_ids = {*self.mailbox.natives} | self._settling
-        pending = await group.pending(is_mine=not (is_first and not self.subscription.is_shared))
-        lost = [one for one in pending if (group.key, one.id) not in held_ids]
-        for one in await group.claim(lost) if lost else ():
-            # A delivery that this very process never got does not count as an attempt.
-            self._offer((group.key, one.id), one.fields, one.deliveries - (not is_first))
-
     async def _take_over(self, group: Group, idle_ms: int) -> None:
         room = self.mailbox.room
         idle = [one for one in await group.pending(idle_ms=idle_ms) if one.consumer != self._consumer.encode()]
         for one in await group.claim(idle[:room], idle_ms=idle_ms) if idle and room else ():
             self._offer((group.key, one.id), one.fields, one.deliveries)
-
-    def _give_way(self) -> None:
-        """Another process has subscribed under this name later: it has everything now."""
-        self._is_stopping = True
-        self.mailbox.end()
-        self.error = f"another process has subscribed as {self.subscription.name!r}; this one gets no more messages"
-        _log.error("hive %s: %s", self.subscription.hive, self.error)
-
-    async def _flush(self) -> None:
-        """See that what was settled is off the broker before the next of this name looks there."""
-        outgoing = self._owner.outgoing
-        for _ in range(_FLUSHES_MAX):
-            if self._settling and outgoing.is_connected:
-                # Acknowledgements travel with whatever is sent next.
-                await outgoing.send([("PING",)], 0, 0.0)
 
     async def _release(self, left: Sequence[tuple[MailboxDelivery[Native], int]]) -> None:
         if not self._wire.is_connected:

@@ -267,7 +267,10 @@ class Watchdog:
         if boxes:
             await asyncio.gather(*(self._examine(box) for box in boxes))
         else:
-            await self._keep_awake()
+            try:
+                await self._outgoing.publish([ping_of(_NOBODY, secrets.token_hex(8))], _PATIENCE_S)
+            except BackendError as error:
+                _log.debug("the topic can't be reached: %s", error)
 
     async def _examine(self, box: ServiceBusInbox) -> None:
         try:
@@ -280,9 +283,3 @@ class Watchdog:
             self._misses[box] = 0
             _log.warning("subscription %s did not receive %d pings: reconnecting", box.path, _MISSES_MAX)
             await box.reader.reconnect()
-
-    async def _keep_awake(self) -> None:
-        try:
-            await self._outgoing.publish([ping_of(_NOBODY, secrets.token_hex(8))], _PATIENCE_S)
-        except BackendError as error:
-            _log.debug("the topic can't be reached: %s", error)

@@ -166,7 +166,12 @@ class ServiceBusInbox:
 
     def read(self, message: ServiceBusReceivedMessage) -> None:
         """A message came: an envelope, a ping, or neither."""
-        self._show_sign(message)
+        lock_s = lock_s_of(message)
+        if lock_s is not None:
+            self._lock_s = max(min(self._lock_s, lock_s), _LOCK_S_MIN)
+        self._signs += 1
+        if self._sign is not None and not self._sign.done():
+            self._sign.set_result(None)
         leave_to_broker(message)
         if self.mailbox.is_closed:
             self.reader.settle(Settlement(message, "release"))
@@ -184,14 +189,6 @@ class ServiceBusInbox:
 
     def all_settled(self) -> None:
         self._owner.settled()
-
-    def _show_sign(self, message: ServiceBusReceivedMessage) -> None:
-        lock_s = lock_s_of(message)
-        if lock_s is not None:
-            self._lock_s = max(min(self._lock_s, lock_s), _LOCK_S_MIN)
-        self._signs += 1
-        if self._sign is not None and not self._sign.done():
-            self._sign.set_result(None)
 
     async def _renew(self) -> None:
         loop = asyncio.get_running_loop()

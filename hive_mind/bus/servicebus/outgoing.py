@@ -131,9 +131,16 @@ class TopicSender:
             if self._line is None:
                 await self._reconnect()
             elif self._waiting:
-                await self._send_some(self._line.link)
+                parts = self._next_parts()
+                try:
+                    await self._send(self._line.link, parts)
+                except Exception as error:  # noqa: BLE001 - the SDK raises whatever its sockets do
+                    await self._deal_with(translated(error, f"topic {self._account.topic!r}"), parts)
+                else:
+                    self._failures, self._trouble = 0, None
             else:
-                self._notify_idle()
+                if self._idle is not None and not self._idle.done():
+                    self._idle.set_result(None)
                 self._bell.clear()
                 await self._bell.wait()
 
@@ -146,18 +153,11 @@ class TopicSender:
         except BackendError as error:
             self._note(error)
             if not error.retryable:
-                self._fail_all(error)
+                for job, _ in self._waiting:
+                    job.fail(error)
+                self._waiting.clear()
         else:
             self.reconnects += 1
-
-    async def _send_some(self, sender: ServiceBusSender) -> None:
-        parts = self._next_parts()
-        try:
-            await self._send(sender, parts)
-        except Exception as error:  # noqa: BLE001 - the SDK raises whatever its sockets do
-            await self._deal_with(translated(error, f"topic {self._account.topic!r}"), parts)
-        else:
-            self._failures, self._trouble = 0, None
 
     def _next_parts(self) -> deque[tuple[Job, ServiceBusMessage]]:
         parts: deque[tuple[Job, ServiceBusMessage]] = deque()
@@ -229,15 +229,6 @@ class TopicSender:
         why = f" ({str(self._trouble).removeprefix(f'{NAME}: ')})" if self._trouble else ""
         return BackendUnavailable(NAME, f"not accepted within {timeout_s:g} s{why}; {doubt}")
 
-    def _fail_all(self, error: BackendError) -> None:
-        for job, _ in self._waiting:
-            job.fail(error)
-        self._waiting.clear()
-
     def _note(self, error: BackendError) -> None:
         self._failures += 1
         self._trouble, self._error = error, str(error)
-
-    def _notify_idle(self) -> None:
-        if self._idle is not None and not self._idle.done():
-            self._idle.set_result(None)

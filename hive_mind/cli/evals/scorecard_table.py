@@ -79,18 +79,14 @@ def show_report(run: Path, output: Format) -> None:
     if output is Format.JSON:
         show_json(card)
     else:
-        show_scorecard(card)
+        # All of it: a table for each data set and way to rank, then cells without figures, and what the columns mean.
+        for setting in settings_of(card):
+            _show_setting(setting, card.limit)
+            show()
+        show_without_figures(card)
+        if card.done:
+            show_prose(_LEGEND.format(limit=card.limit), style="dim")
     say(f"report: {page}")
-
-
-def show_scorecard(card: Scorecard) -> None:
-    """All of it: a table for each data set and way to rank, then cells without figures, and what the columns mean."""
-    for setting in settings_of(card):
-        _show_setting(setting, card.limit)
-        show()
-    show_without_figures(card)
-    if card.done:
-        show_prose(_LEGEND.format(limit=card.limit), style="dim")
 
 
 def show_without_figures(card: Scorecard) -> None:

@@ -123,20 +123,16 @@ async def _apply(source: "Source", home: Path, ways: Ways) -> None:
         await show_outcome(controller, outcome, ways.output)
         kind = source.manifest.spec.platform.kind
         if kind == "inprocess":
-            await _stay(controller, name)
+            # A fleet of this process runs as long as this process does.
+            stop, received = asyncio.Event(), list[signal.Signals]()
+            sys.stdout.flush()
+            say(f"fleet {name} runs in this process; Ctrl-C ends it")
+            with set_by_signals(stop, received):
+                await controller.watch(stop)
+            if signal.SIGINT in received:
+                raise Stopped(f"fleet {name} has ended; what it learned is kept")
         elif kind == "local" and any(action.kind == "create" for action in outcome.actions):
             say("what crashes stays down until the next apply; hive-mind controller restarts it, and keeps watch", style="dim")
-
-
-async def _stay(controller: "HiveController", fleet: str) -> None:
-    """A fleet of this process runs as long as this process does."""
-    stop, received = asyncio.Event(), list[signal.Signals]()
-    sys.stdout.flush()
-    say(f"fleet {fleet} runs in this process; Ctrl-C ends it")
-    with set_by_signals(stop, received):
-        await controller.watch(stop)
-    if signal.SIGINT in received:
-        raise Stopped(f"fleet {fleet} has ended; what it learned is kept")
 
 
 @asynccontextmanager

@@ -106,20 +106,16 @@ async def watched(controller: "HiveController", every_s: float, folder: Path | N
     """Show how it is, again and again, until it is cancelled. With the fleet's folder also what was logged."""
     try:
         with Screen() as screen:
-            await _watched(controller, screen, every_s, folder)
+            rates, clock = Rates(), asyncio.get_running_loop().time
+            while True:
+                status = await controller.status()
+                rates.see(status, clock())
+                processes = [process.name for process in status.processes]
+                lines = await latest_lines(folder, processes, LOG_LINES) if folder is not None else []
+                screen.show(status, rates, lines)
+                await asyncio.sleep(every_s)
     except asyncio.CancelledError:
         raise Stopped(f"stopped watching; fleet {controller.folder.fleet} is as it was") from None
-
-
-async def _watched(controller: "HiveController", screen: Screen, every_s: float, folder: Path | None) -> NoReturn:
-    rates, clock = Rates(), asyncio.get_running_loop().time
-    while True:
-        status = await controller.status()
-        rates.see(status, clock())
-        processes = [process.name for process in status.processes]
-        lines = await latest_lines(folder, processes, LOG_LINES) if folder is not None else []
-        screen.show(status, rates, lines)
-        await asyncio.sleep(every_s)
 
 
 def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], height: int) -> RenderableType:

@@ -269,21 +269,18 @@ def show_learned(files: Sequence[Reply]) -> None:
         left = left_out_text(file["left_out"])
         show(f"{shown_source(str(file['file']))}: {', '.join(parts)}" + (f"; left out: {left}" if left else ""))
         if "lines" in file:
-            _show_lines(file["lines"])
+            # The first that were kept and the first that were not, and how many more there are.
+            lines = file["lines"]
+            for is_kept in (True, False):
+                those = [line for line in lines if (line["what"] == "kept") is is_kept]
+                for line in those[:_LINES_MAX]:
+                    show_indented(f"{line['what']}: {line['text']}", style="" if is_kept else "dim")
+                if rest := len(those) - min(len(those), _LINES_MAX):
+                    verb = "kept" if is_kept else "left out"
+                    show_indented(f"… and {rest:,} more {verb}: all of them with --output json", style="dim")
     if len(files) > 1:
         new, confirmed = (sum(file[name] for file in files) for name in ("added", "confirmed"))
         show(f"{counted(len(files), 'file')}: {counted(new, 'new fact')}, {confirmed} confirmed by another source")
-
-
-def _show_lines(lines: Sequence[Mapping[str, str]]) -> None:
-    """The first that were kept and the first that were not, and how many more there are."""
-    for is_kept in (True, False):
-        those = [line for line in lines if (line["what"] == "kept") is is_kept]
-        for line in those[:_LINES_MAX]:
-            show_indented(f"{line['what']}: {line['text']}", style="" if is_kept else "dim")
-        if rest := len(those) - min(len(those), _LINES_MAX):
-            verb = "kept" if is_kept else "left out"
-            show_indented(f"… and {rest:,} more {verb}: all of them with --output json", style="dim")
 
 
 def left_out_text(reasons: Mapping[str, int]) -> str:

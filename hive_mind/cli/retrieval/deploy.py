@@ -152,7 +152,11 @@ def _show(folder: "Workspace", name: str, outcome: "DeploymentResult", output: F
     elif verdict.allowed and is_dry:
         show(f"{name} may be deployed: {verdict.why}", style="green")
     else:
-        _show_refused(folder, name, verdict)
+        active = folder.deployment()
+        stays = f"{active.config} stays active" if active else "nothing is active"
+        overrule = "look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded"
+        reasons = (ground.message for ground in verdict.grounds)
+        say_refused(f"refused: {name} is not deployed, {stays}", reasons, overrule if verdict.level == "behavioural" else "")
 
 
 def _show_deployed(outcome: "DeploymentResult") -> None:
@@ -166,14 +170,6 @@ def _show_deployed(outcome: "DeploymentResult") -> None:
     show(f"{entry.config} is active{former}, against the gate; recorded with the reason: {entry.why}", style="yellow")
     for message in entry.overruled:
         show(f"  overruled: {message}", style="yellow")
-
-
-def _show_refused(folder: "Workspace", name: str, verdict: "ConfigVerdict") -> None:
-    active = folder.deployment()
-    stays = f"{active.config} stays active" if active else "nothing is active"
-    overrule = "look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded"
-    reasons = (ground.message for ground in verdict.grounds)
-    say_refused(f"refused: {name} is not deployed, {stays}", reasons, overrule if verdict.level == "behavioural" else "")
 
 
 def _plain(name: str, outcome: "DeploymentResult") -> dict[str, Any]:

@@ -57,7 +57,14 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
         show(f"Nothing was judged for {agent} yet: runs are, and with `judge: {{facts: model}}` in a manifest facts.")
     else:
         show_table(["", "", ""], _rows(record), right=[1])
-        _show_confidence(record)
+        right = record.calibration.accept_accuracy_by_confidence
+        rows = [
+            (f"{sure:.1f}", f"{count:,}", _share(right[sure]) if sure in right else "–")
+            for sure, count in sorted(record.tally.by_confidence.items())
+        ]
+        if rows:
+            show()
+            show_table(["sure", "judgements", "people agree"], rows, right=[0, 1, 2])
         _show_weights(record)
 
 
@@ -129,17 +136,6 @@ def _rows(record: JudgeRecord) -> list[tuple[str, str, str]]:
 
 def _learned(threshold: float | None) -> str:
     return "nothing: it may not decide alone" if threshold is None else f"{threshold:.2f}"
-
-
-def _show_confidence(record: JudgeRecord) -> None:
-    right = record.calibration.accept_accuracy_by_confidence
-    rows = [
-        (f"{sure:.1f}", f"{count:,}", _share(right[sure]) if sure in right else "–")
-        for sure, count in sorted(record.tally.by_confidence.items())
-    ]
-    if rows:
-        show()
-        show_table(["sure", "judgements", "people agree"], rows, right=[0, 1, 2])
 
 
 def _show_weights(record: JudgeRecord) -> None:

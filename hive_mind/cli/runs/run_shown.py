@@ -287,7 +287,9 @@ async def talk(run: TalkingRun) -> None:
     lines = lines_of(sys.stdin)
     document = await run.look()
     while document.get("listening"):
-        show_said(document)
+        # The last words of the nodes that wait for an answer.
+        for node_listening in document["listening"]:
+            show_indented(printable(node_listening["text"]), lead=f"{node_listening['node']}:")
         line = await anext(lines, None)
         if line is None:
             say(f"go on with: hive-mind chat {run.agent} --run {document['run']}", style="dim")
@@ -296,9 +298,3 @@ async def talk(run: TalkingRun) -> None:
     show_document(document, run.agent)
     if document["status"] not in ("accepted", "parked", "paused"):
         raise typer.Exit(FAILED)
-
-
-def show_said(document: Document) -> None:
-    """The last words of the nodes that wait for an answer."""
-    for node_listening in document["listening"]:
-        show_indented(printable(node_listening["text"]), lead=f"{node_listening['node']}:")

@@ -104,7 +104,13 @@ def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool,
     faults = [*problems, *(worded(error, tree, MANIFEST) for error in news_errors)]
     hive_manifest = manifest or (_mended(tree.value, errors) if len(errors) <= PROBLEMS_MAX else None)
     findings = _findings(hive_manifest, tree, folder if is_to_be_applied else None, home)
-    broken = _broken(faults, news_errors)
+    # Paths of which nothing can be said for now: those that are wrong, and those that were meant by a wrong key.
+    meant_paths = {
+        spelled((*error["loc"][:-1], word))
+        for error in news_errors
+        if error["type"] == "extra_forbidden" and (word := suggested(error["loc"], MANIFEST))
+    }
+    broken = frozenset({fault.path for fault in faults} | {spelled(error["loc"]) for error in news_errors} | meant_paths)
     faults += [located(finding, tree, MANIFEST) for finding in islice(findings, PROBLEMS_MAX) if not _rests_on(finding, broken)]
     if faults or manifest is None:
         raise ManifestError(in_order(faults), name)
@@ -121,16 +127,6 @@ def _findings(
         if folder is not None:
             yield from missing(manifest, tree, folder, home)
             yield from file_findings(manifest, folder)
-
-
-def _broken(faults: Iterable[Problem], errors: Iterable[ErrorDetails]) -> frozenset[str]:
-    """Paths of which nothing can be said for now: those that are wrong, and those that were meant by a wrong key."""
-    meant_paths = {
-        spelled((*error["loc"][:-1], word))
-        for error in errors
-        if error["type"] == "extra_forbidden" and (word := suggested(error["loc"], MANIFEST))
-    }
-    return frozenset({fault.path for fault in faults} | {spelled(error["loc"]) for error in errors} | meant_paths)
 
 
 def _rests_on(finding: Finding, broken: Iterable[str]) -> bool:

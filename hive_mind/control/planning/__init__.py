@@ -93,10 +93,6 @@ def impact_of_leaving(process: Running, desired: Desired, state: FleetState) -> 
         own_facts = "their own facts" if facts is None else counted(facts, "fact")
         fate = "its hive was moved: nothing is lost" if config.hive.topology != SINGLE else f"{own_facts} stay in their databases"
         return f"{process.process} stops; {fate}", False
-    return _impact_of_handing_over(process, config, desired, facts)
-
-
-def _impact_of_handing_over(process: Running, config: WorkerConfig, desired: Desired, facts: int | None) -> Impact:
     name = process.process
     if not process.is_alive:
         return f"{name} does not run: it is started once more to hand over what only it may hold, then leaves", False

@@ -91,14 +91,10 @@ def desk_of(spec: Spec) -> str:
 def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
     """The judges of facts that leave home, and of runs; `nodes` are those of the agents. Without a judge no desk is needed."""
     # Questions of runs, and tickets about them, go to the queen's.
-    desk = desk_of(spec) if has_desk(spec) else ""
+    desk = desk_of(spec) if bool(spec.judge.facts != "off" or spec.queen.agent or spec.judge.desk) else ""
     rules = tuple(rule.model_dump(mode="json", by_alias=True) for rule in spec.rules)
     at = DeskConfig(desk, nodes.get(desk, ""))
     return filled(ReviewConfig, spec.judge, rules=rules, desk=at, model=_judging_model(spec))
-
-
-def has_desk(spec: Spec) -> bool:
-    return bool(spec.judge.facts != "off" or spec.queen.agent or spec.judge.desk)
 
 
 def watch(spec: Spec, agents: Iterable[str]) -> WatchConfig:

@@ -191,10 +191,7 @@ def _there(match: re.Match[str], folder: Path, files: dict[str, str]) -> str:
     if match[1] == "credential":
         # Those of this machine stay on it: a container gets its secrets where it is run.
         return f"${{env:{credential_variable(match[2])}}}"
-    return _mounted(match[2], folder, files)
-
-
-def _mounted(name: str, folder: Path, files: dict[str, str]) -> str:
+    name = match[2]
     path = folder / name
     shown_path = str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
     # Two folders may have files of one name.

@@ -103,7 +103,15 @@ class RedisFiles:
         lock = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._set_up()
+            self.forget()
+            if not _is_free(self.port):
+                write_whole(self.folder / "port", str(_free_port()).encode())
+                # The former password may be known to a process that posed as the server.
+                (self.folder / "password").unlink(missing_ok=True)
+            if not self.password:
+                write_whole(self.folder / "password", secrets.token_urlsafe(32).encode())
+            configuration = _CONFIGURATION.format(port=self.port, password=self.password.decode())
+            write_whole(self.folder / "redis.conf", configuration.encode())
             child = begin((program, "redis.conf"), sees={}, where=self.folder, says=open_log(self.log), holds=(lock,))
         except BlockingIOError:
             return None
@@ -117,17 +125,6 @@ class RedisFiles:
         """Take away what an ended server left, but for what it holds."""
         for name in ("server.json", "pid"):
             (self.folder / name).unlink(missing_ok=True)
-
-    def _set_up(self) -> None:
-        self.forget()
-        if not _is_free(self.port):
-            write_whole(self.folder / "port", str(_free_port()).encode())
-            # The former password may be known to a process that posed as the server.
-            (self.folder / "password").unlink(missing_ok=True)
-        if not self.password:
-            write_whole(self.folder / "password", secrets.token_urlsafe(32).encode())
-        configuration = _CONFIGURATION.format(port=self.port, password=self.password.decode())
-        write_whole(self.folder / "redis.conf", configuration.encode())
 
     def _adopted(self) -> Identity | None:
         """One whose starter died before it could note it: it has the lock, says this number, and lives in this folder."""

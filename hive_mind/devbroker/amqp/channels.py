@@ -284,7 +284,19 @@ def attach(session: Session, request: Attach) -> None:
         return
     session.detached.discard(request.handle)
     session.links[request.handle] = link
-    _ask_entity(link, fault)
+    try:
+        if fault is not None and fault.action == "error":
+            raise ordered(fault)
+        link.entity = link.peer.broker.route(link)
+        link.entity.on_attach(link)
+    except AmqpError as error:
+        _answer(link, error)
+        return
+    _answer(link)
+    if fault is not None and fault.action == "detach":
+        link.detach(ordered(fault))
+    if fault is not None and fault.action == "accept-then-drop":
+        link.peer.abort()
 
 
 def _answer(link: ServerLink, error: AmqpError | None = None) -> None:
@@ -310,22 +322,6 @@ def _is_lost(session: Session, fault: Fault) -> bool:
     if fault.action == "delay":
         session.connection.stall(fault.delay_s)
     return fault.action in ("drop-connection", "ignore")
-
-
-def _ask_entity(link: ServerLink, fault: Fault | None) -> None:
-    try:
-        if fault is not None and fault.action == "error":
-            raise ordered(fault)
-        link.entity = link.peer.broker.route(link)
-        link.entity.on_attach(link)
-    except AmqpError as error:
-        _answer(link, error)
-        return
-    _answer(link)
-    if fault is not None and fault.action == "detach":
-        link.detach(ordered(fault))
-    if fault is not None and fault.action == "accept-then-drop":
-        link.peer.abort()
 
 
 def _fields(link: ServerLink, *, is_refused: bool) -> list[bytes]:

@@ -224,7 +224,20 @@ class Connection(asyncio.Protocol):
     def _read(self) -> None:
         try:
             while not self.is_closed and not self._is_stalled and (frame := self._frames.take()) is not None:
-                self._on_frame(frame)
+                if frame.is_header:
+                    self.write(self._handshake.on_header(frame.body))
+                elif frame.kind == SASL_KIND:
+                    performative = amqp.read(frame.body)
+                    self.write(self._handshake.on_frame(performative.code, performative.fields))
+                    if self._handshake.is_trusted:
+                        self.authorised[""] = float("inf")
+                    if self._handshake.is_refused:
+                        self.broker.count("refused logins")
+                        self._linger()
+                elif frame.kind != AMQP_KIND or not self._handshake.is_done:
+                    raise AmqpError(FRAMING_ERROR, "a frame of another kind, or before the protocol header")
+                elif frame.body:
+                    self._on_performative(frame.channel, amqp.read(frame.body), frame.body)
         except AmqpError as error:
             self.close(error)
         except Exception as error:  # noqa: BLE001 - one peer's bytes must never end the broker; counted, and tests look for it
@@ -234,44 +247,23 @@ class Connection(asyncio.Protocol):
         else:
             self._output.flush()
 
-    def _on_frame(self, frame: AmqpFrame) -> None:
-        if frame.is_header:
-            self.write(self._handshake.on_header(frame.body))
-        elif frame.kind == SASL_KIND:
-            self._on_sasl(amqp.read(frame.body))
-        elif frame.kind != AMQP_KIND or not self._handshake.is_done:
-            raise AmqpError(FRAMING_ERROR, "a frame of another kind, or before the protocol header")
-        elif frame.body:
-            self._on_performative(frame.channel, amqp.read(frame.body), frame.body)
-
-    def _on_sasl(self, performative: Performative) -> None:
-        self.write(self._handshake.on_frame(performative.code, performative.fields))
-        if self._handshake.is_trusted:
-            self.authorised[""] = float("inf")
-        if self._handshake.is_refused:
-            self.broker.count("refused logins")
-            self._linger()
-
     def _on_performative(self, channel: int, performative: Performative, body: bytes) -> None:
         if performative.code == amqp.OPEN:
-            self._on_open(performative.fields)
+            if self._is_open:
+                raise AmqpError(NOT_ALLOWED, "the connection is open already")
+            peer_open = amqp.read_open(performative.fields)
+            self._cancel("handshake")
+            self.peer_frame_bytes = min(peer_open.max_frame_bytes, self.limits.frame_bytes_max)
+            self.peer_idle_s = peer_open.idle_timeout_ms / 1000
+            self.agent = peer_open.agent
+            self._write_open(peer_open.hostname)
+            self._beat()
         elif not self._is_open:
             raise AmqpError(NOT_ALLOWED, "a frame before the connection is open")
         elif performative.code == amqp.CLOSE:
             self.close()
         else:
             self._channels.on_frame(channel, performative, body)
-
-    def _on_open(self, fields: list[Any]) -> None:
-        if self._is_open:
-            raise AmqpError(NOT_ALLOWED, "the connection is open already")
-        peer_open = amqp.read_open(fields)
-        self._cancel("handshake")
-        self.peer_frame_bytes = min(peer_open.max_frame_bytes, self.limits.frame_bytes_max)
-        self.peer_idle_s = peer_open.idle_timeout_ms / 1000
-        self.agent = peer_open.agent
-        self._write_open(peer_open.hostname)
-        self._beat()
 
     def _write_open(self, hostname: str = "") -> None:
         self._is_open = True

@@ -130,13 +130,10 @@ class ServerLink:
     def pump(self) -> None:
         if self.is_sender and self.is_answered and not self.is_closed:
             self.entity.pump(self)
-            self._finish_drain()
-
-    def _finish_drain(self) -> None:
-        if self._is_draining and self.credit > 0 and not self.is_closed and self.session.has_window and self.peer.has_room():
-            self.delivery_count = (self.delivery_count + self.credit) & ID_MASK
-            self.credit, self._is_draining = 0, False
-            self.session.send_flow(self, is_draining=True)
+            if self._is_draining and self.credit > 0 and not self.is_closed and self.session.has_window and self.peer.has_room():
+                self.delivery_count = (self.delivery_count + self.credit) & ID_MASK
+                self.credit, self._is_draining = 0, False
+                self.session.send_flow(self, is_draining=True)
 
     def grant(self) -> None:
         self.credit = CREDIT

@@ -249,16 +249,13 @@ def _outcome(state: Any) -> DeliveryOutcome | None:
     if kind is None:
         return None
     if kind == "rejected":
-        return _rejection(_field(state.value, 0))
+        error = _field(state.value, 0)
+        if not isinstance(error, Described) or type(error.value) is not list:
+            return DeliveryOutcome("rejected")
+        return DeliveryOutcome("rejected", condition=_text(error.value, 0), info=_mapping(error.value, 2))
     if kind == "modified":
         return DeliveryOutcome(kind, is_undeliverable_here=_flag(state.value, 1))
     return DeliveryOutcome(kind)
-
-
-def _rejection(error: Any) -> DeliveryOutcome:
-    if not isinstance(error, Described) or type(error.value) is not list:
-        return DeliveryOutcome("rejected")
-    return DeliveryOutcome("rejected", condition=_text(error.value, 0), info=_mapping(error.value, 2))
 
 
 _SYMBOLIC = {

@@ -274,7 +274,12 @@ class RequestEntity:
         return self._place(link, split(payload))
 
     def _answer(self, link: RoutedLink, request: Message, handle: Callable[[], ManagementReply]) -> None:
-        answers = self._answers_for(link, str(request.property_fields[REPLY_TO] or ""))
+        # The link the client named, or the newest at the same address.
+        reply_to = str(request.property_fields[REPLY_TO] or "")
+        address = link.address.lower()
+        links = [sibling for sibling in link.siblings if sibling in self._answers and sibling.address.lower() == address]
+        routed_links = [routed_link for routed_link in links if reply_to and routed_link.reply_address == reply_to]
+        answers = next(reversed(routed_links or links), None)
         if answers is None:
             raise AmqpError("amqp:not-allowed", "a request needs a receiving link at the same address for its answer")
         queue = self._answers[answers]
@@ -290,13 +295,6 @@ class RequestEntity:
 
     def settle(self, link: RoutedLink, held: Any, outcome: DeliveryOutcome) -> None:
         """Answers are sent settled."""
-
-    def _answers_for(self, link: RoutedLink, reply_to: str) -> RoutedLink | None:
-        """The link the client named, or the newest at the same address."""
-        address = link.address.lower()
-        links = [sibling for sibling in link.siblings if sibling in self._answers and sibling.address.lower() == address]
-        routed_links = [routed_link for routed_link in links if reply_to and routed_link.reply_address == reply_to]
-        return next(reversed(routed_links or links), None)
 
 
 def note_audience(link: RoutedLink, path: str, expires: float) -> None:

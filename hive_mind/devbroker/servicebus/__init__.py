@@ -243,7 +243,8 @@ def rendered(message: StoredMessage, locked_until: float | None = None) -> bytes
     ]
     if message.died_in:
         notes.append((_DIED_IN, encode(message.died_in)))
-    first = _header(message)
+    durable, priority, ttl, first_acquirer, _ = message.letter.content.header_fields
+    first = described(HEADER, [encode(field) for field in (durable, priority, ttl, first_acquirer, UInt(message.attempts))])
     if locked_until is not None:
         notes.append((_LOCKED_UNTIL, encode(milliseconds(locked_until))))
         first += annotations_section(DELIVERY_ANNOTATIONS, {_TOKEN: message.token})
@@ -257,11 +258,6 @@ def tag_of(token: UUID) -> bytes:
 
 def milliseconds(time: float) -> Timestamp:
     return Timestamp(int(time * 1000))
-
-
-def _header(message: StoredMessage) -> bytes:
-    durable, priority, ttl, first_acquirer, _ = message.letter.content.header_fields
-    return described(HEADER, [encode(field) for field in (durable, priority, ttl, first_acquirer, UInt(message.attempts))])
 
 
 def message_lock_lost() -> AmqpError:

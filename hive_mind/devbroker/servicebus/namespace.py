@@ -159,7 +159,10 @@ class QueueEntity:
     def on_attach(self, link: Link) -> None:
         """Accept receivers, and senders unless this is a subscription or a dead-letter queue."""
         if not link.is_sender:
-            self._refuse_sender()
+            if self._is_subscription:
+                raise not_allowed("a subscription gets its messages from its topic; send to that")
+            if self.queue.dead_letters is None:
+                raise not_allowed("nobody sends to dead letters; send to the queue itself")
         elif _SESSION_FILTER in link.filters:
             raise not_allowed("this broker has no sessions; receive without one")
         else:
@@ -202,12 +205,6 @@ class QueueEntity:
         reply = manage_queue(request, self.queue, self._host.now())
         self._wake_timer.expect(self.queue.next_due())
         return reply
-
-    def _refuse_sender(self) -> None:
-        if self._is_subscription:
-            raise not_allowed("a subscription gets its messages from its topic; send to that")
-        if self.queue.dead_letters is None:
-            raise not_allowed("nobody sends to dead letters; send to the queue itself")
 
     def _look(self) -> float | None:
         self.queue.advance(self._host.now())

@@ -253,7 +253,11 @@ class SimulatedArm(PerAgentArm):
         began_s, hive = time.process_time(), self._hive
         await self._teach()
         lag_ms = hive.settle()
-        await self._deliver_shared()
+        # Agents hear that others keep their facts, and then search their own no more.
+        for name, node in self._hive.nodes.items():
+            shared, node.shared = node.shared, []
+            if shared:
+                await self._memories[name].on_shared(shared)
         # Times but the CPU's are virtual.
         self.learned = Learned(
             facts=len(self.documents),
@@ -295,13 +299,6 @@ class SimulatedArm(PerAgentArm):
         for agent, scope in lessons(self._cell, self._scope, self._means.progress):
             self._hive.schedule.run(ANOTHER_MOMENT_MS, lambda: False)
             await keep(memories[agent], scope, None)
-
-    async def _deliver_shared(self) -> None:
-        """Agents hear that others keep their facts, and then search their own no more."""
-        for name, node in self._hive.nodes.items():
-            shared, node.shared = node.shared, []
-            if shared:
-                await self._memories[name].on_shared(shared)
 
     async def _search(self, asker: str, question: LabelledQuestion, limit: int, *, is_weighed: bool) -> tuple[SearchResult, int]:
         """The results, and their time; afterwards nothing of the question is under way any more."""

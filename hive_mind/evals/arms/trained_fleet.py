@@ -191,7 +191,14 @@ class RoutedArm:
 
     async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         trained = self._trained
-        memory = self._coordinator(trained.asker(question))
+        agent = trained.asker(question)
+        fleet = trained.fleet
+        if agent not in self._coordinators:
+            settings, embedder = Settings(store="memory", ann=self._means.settings.ann), Borrowed(self._means.embedder)
+            chosen = ByDomain(fleet.nodes[fleet.plan.node_of(agent)].runner, lambda _: self._chosen)
+            local = memory_with(settings, f"coordinator-at-{agent}", embedder, self._ranking)
+            self._coordinators[agent] = DistributedCognitiveMemory(local, chosen, agent=agent)
+        memory = self._coordinators[agent]
         vector = await self._means.embedder.embed_query(question.text)
 
         async def search() -> SearchResult:
@@ -215,15 +222,6 @@ class RoutedArm:
     def _nearest(self, vector: NDArray[np.float32]) -> tuple[str, ...]:
         cosines = np.where(self._centroids.any(axis=1), self._centroids @ vector, _KNOWS_NOTHING)
         return tuple(self._agents[number] for number in np.argsort(-cosines, kind="stable")[: self._fan_out])
-
-    def _coordinator(self, agent: str) -> DistributedCognitiveMemory:
-        fleet = self._trained.fleet
-        if agent not in self._coordinators:
-            settings, embedder = Settings(store="memory", ann=self._means.settings.ann), Borrowed(self._means.embedder)
-            chosen = ByDomain(fleet.nodes[fleet.plan.node_of(agent)].runner, lambda _: self._chosen)
-            local = memory_with(settings, f"coordinator-at-{agent}", embedder, self._ranking)
-            self._coordinators[agent] = DistributedCognitiveMemory(local, chosen, agent=agent)
-        return self._coordinators[agent]
 
 
 async def open_routed(cell: Cell, scope: Scope, means: Means, search: Search) -> RoutedArm:

@@ -93,7 +93,10 @@ def _conversations(path: Path) -> Iterator[Dataset]:
 def _dataset(name: str, conversation: Any, questions: Any, place: str) -> Dataset:
     left_out: Counter[str] = Counter()
     documents = tuple(_documents(name, conversation, left_out, place))
-    unique_ids = _unique_ids(documents, place)
+    counts = Counter(document.id for document in documents)
+    if repeated := [id_ for id_, count in counts.items() if count > 1]:
+        raise InvalidInput(f"{place}: several turns are called {repeated[0]!r}; give each its own dia_id")
+    unique_ids = set(counts)
     labelled_questions: list[LabelledQuestion] = []
     mended = 0
     for number, question in enumerate(shaped(questions, list[_Question], f"{place}, qa"), 1):
@@ -156,13 +159,6 @@ def _shown(turn: _Turn) -> str:
     """The text and the content of the shared picture, as a reader of the chat would take it in."""
     picture = f"[shares {turn.blip_caption}]" if turn.blip_caption else ""
     return f"{turn.text} {picture}".strip()
-
-
-def _unique_ids(documents: tuple[Document, ...], place: str) -> set[str]:
-    counts = Counter(document.id for document in documents)
-    if repeated := [id_ for id_, count in counts.items() if count > 1]:
-        raise InvalidInput(f"{place}: several turns are called {repeated[0]!r}; give each its own dia_id")
-    return set(counts)
 
 
 ABSTENTION = "_abs"

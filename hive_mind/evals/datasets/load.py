@@ -64,7 +64,11 @@ class _QueryLine(msgspec.Struct, frozen=True):
 
 def load_beir(folder: Path, part: str = "") -> Dataset:
     """One part of a set, as one scope; without a name "test", or the only part there is. Raises `InvalidInput`."""
-    qrels = _part(folder, part)
+    names = sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))
+    if not names:
+        raise InvalidInput(f"{folder}: holds no {QRELS}/PART.tsv; add the judgements, as {QRELS}/{_USUAL_PART}.tsv")
+    preferred = part or (_USUAL_PART if _USUAL_PART in names else "")
+    qrels = folder / QRELS / f"{one_of(folder, names, preferred, 'part')}.tsv"
     name = folder.resolve().name
     corpus = _corpus(folder, name)
     left_out = Counter({LeftOut.SILENT_DOCUMENT: len(corpus.silent)})
@@ -75,14 +79,6 @@ def load_beir(folder: Path, part: str = "") -> Dataset:
 def is_beir(folder: Path) -> bool:
     """Whether a folder looks like one of these, complete or not."""
     return (folder / QRELS).is_dir() or any((folder / name).is_file() for name in (CORPUS, QUERIES))
-
-
-def _part(folder: Path, part: str) -> Path:
-    names = sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))
-    if not names:
-        raise InvalidInput(f"{folder}: holds no {QRELS}/PART.tsv; add the judgements, as {QRELS}/{_USUAL_PART}.tsv")
-    preferred = part or (_USUAL_PART if _USUAL_PART in names else "")
-    return folder / QRELS / f"{one_of(folder, names, preferred, 'part')}.tsv"
 
 
 def _corpus(folder: Path, name: str) -> Corpus:
@@ -221,15 +217,6 @@ async def load_memory(settings: Settings, agent: str) -> Dataset:
         return facts_as_dataset(agent, [fact async for batch in store.facts() for fact in batch])
 
 
-def load_export(path: Path) -> Dataset:
-    """The facts written by `hive-mind facts export`. Raises `InvalidInput`."""
-    try:
-        records = read_records(read_text(path).split("\n"))
-    except InvalidInput as error:
-        raise InvalidInput(f"{path}: {error}") from error
-    return facts_as_dataset(path.stem, records.facts)
-
-
 def facts_as_dataset(name: str, facts: Iterable[Fact]) -> Dataset:
     """The facts a search may return, in the order in which they were learned, as one scope without questions."""
     left_out: Counter[str] = Counter()
@@ -293,9 +280,17 @@ def load_dataset(path: Path, name: str = "", format: str = "auto") -> Dataset:
 def detected(path: Path) -> str:
     """The format of what is there. Raises `InvalidInput` for what is in none of them."""
     if path.is_dir():
-        return _of_folder(path)
+        if any(path.glob(f"*{CORPUS_SUFFIX}")):
+            return "jsonl"
+        if is_beir(path):
+            return "beir"
+        files = sorted(path.glob("*.json"))
+        return _of_json(files[0]) if files else "locomo"
     if path.suffix == ".jsonl":
-        return _of_lines(path)
+        if path.name in (CORPUS, QUERIES):
+            return "beir"
+        is_exchange = path.name.endswith((CORPUS_SUFFIX, "queries.jsonl"))
+        return "memory" if not is_exchange and read_bytes(path).lstrip().startswith(b'{"type":') else "jsonl"
     if path.suffix == ".tsv" and path.parent.name == QRELS:
         return "beir"
     # LongMemEval's files are also found without an ending.
@@ -304,22 +299,6 @@ def detected(path: Path) -> str:
     raise InvalidInput(
         f"{path}: not a data set; give a .json file of LoCoMo or LongMemEval, NAME{CORPUS_SUFFIX}, or a folder of those or BEIR's"
     )
-
-
-def _of_folder(folder: Path) -> str:
-    if any(folder.glob(f"*{CORPUS_SUFFIX}")):
-        return "jsonl"
-    if is_beir(folder):
-        return "beir"
-    files = sorted(folder.glob("*.json"))
-    return _of_json(files[0]) if files else "locomo"
-
-
-def _of_lines(path: Path) -> str:
-    if path.name in (CORPUS, QUERIES):
-        return "beir"
-    is_exchange = path.name.endswith((CORPUS_SUFFIX, "queries.jsonl"))
-    return "memory" if not is_exchange and read_bytes(path).lstrip().startswith(b'{"type":') else "jsonl"
 
 
 def _of_json(path: Path) -> str:
@@ -339,7 +318,12 @@ def _locomo(path: Path, name: str) -> Dataset:
 
 def _memory(path: Path, name: str) -> Dataset:
     _refuse_name(path, name, "an export has one agent's facts")
-    return load_export(path)
+    # The facts written by `hive-mind facts export`. Raises `InvalidInput`.
+    try:
+        records = read_records(read_text(path).split("\n"))
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
+    return facts_as_dataset(path.stem, records.facts)
 
 
 def _beir(path: Path, part: str) -> Dataset:

@@ -59,7 +59,16 @@ class ProjectPair(Story):
         self._overview(current)
         self._fixed()
         self._milestones()
-        self._decisions()
+        # Each project's own, with its reason.
+        chosen = self.chance.sample(self.words.decisions, 2)
+        turns = [
+            self.state(subject, decision.said, self._speaker(), self._slot())
+            for subject, decision in zip(self.subjects, chosen, strict=True)
+        ]
+        for project in _BOTH:
+            (decision, turn), (misleading, other_turn) = ((chosen[at], turns[at]) for at in (project, 1 - project))
+            text, words = self._words(decision.asked, project), ((decision.answer,), (misleading.answer,))
+            self.ask("why", text, ([turn], [other_turn]), *words, answer=turn.text, intent="why-decision")
         self._procedures()
         for subject, remarks in zip(self.subjects, _CHATTER, strict=True):
             for pattern in self.chance.sample(self.words.chatter, remarks):
@@ -215,18 +224,6 @@ class ProjectPair(Story):
         text = self._words(self.words.order, _FIRST, one=one, other=other)
         self.ask("order", text, (turns, ()), (events[0].answer,), answer=f"First came {events[0].noun}.")
 
-    def _decisions(self) -> None:
-        """Each project's own, with its reason."""
-        chosen = self.chance.sample(self.words.decisions, 2)
-        turns = [
-            self.state(subject, decision.said, self._speaker(), self._slot())
-            for subject, decision in zip(self.subjects, chosen, strict=True)
-        ]
-        for project in _BOTH:
-            (decision, turn), (misleading, other_turn) = ((chosen[at], turns[at]) for at in (project, 1 - project))
-            text, words = self._words(decision.asked, project), ((decision.answer,), (misleading.answer,))
-            self.ask("why", text, ([turn], [other_turn]), *words, answer=turn.text, intent="why-decision")
-
     def _procedures(self) -> None:
         """The same procedure for both, with another colour."""
         procedure = self.chance.choice(self.words.procedures)
@@ -299,7 +296,15 @@ class IncidentPair(Story):
         self._in_order()
         for case, twin in (cases, cases[::-1]):
             self._ask(case, twin)
-        self._ask_of_none(cases)
+        # A number that nobody ever opened, one digit from two that somebody did.
+        nobody = self.numbers[2]
+        text = self.chance.choice([pattern for pattern in self.words.cause_asked if "{id}" in pattern]).format(id=nobody)
+        turns, wrong = zip(*(case.parts["causes"] for case in cases), strict=True)
+        gap = f"there is no {nobody}, only {cases[0].id} and {cases[1].id}"
+        self.ask("false-premise", text, ((), turns), (), wrong, intent="adversarial", gap=gap)
+        # Of one that somebody did open, what nobody found out.
+        turns, wrong = zip(*cases[0].parts.values(), strict=True)
+        self.ask_for_untold(self._worded("untold", cases[0]), turns, wrong)
         return self
 
     def _case(self, at: int, findings: dict[str, Any]) -> _Case:
@@ -344,17 +349,6 @@ class IncidentPair(Story):
         words = (turns, twin_turns), right_words, wrong_words
         self.ask("incident-synthesis", text, *words, answer=answer, intent="cross-source")
 
-    def _ask_of_none(self, cases: Sequence[_Case]) -> None:
-        """A number that nobody ever opened, one digit from two that somebody did."""
-        nobody = self.numbers[2]
-        text = self.chance.choice([pattern for pattern in self.words.cause_asked if "{id}" in pattern]).format(id=nobody)
-        turns, wrong = zip(*(case.parts["causes"] for case in cases), strict=True)
-        gap = f"there is no {nobody}, only {cases[0].id} and {cases[1].id}"
-        self.ask("false-premise", text, ((), turns), (), wrong, intent="adversarial", gap=gap)
-        # Of one that somebody did open, what nobody found out.
-        turns, wrong = zip(*cases[0].parts.values(), strict=True)
-        self.ask_for_untold(self._worded("untold", cases[0]), turns, wrong)
-
     def _worded(self, asked: str, case: _Case) -> str:
         pattern = self.chance.choice(getattr(self.words, asked))
         return str(pattern.format(id=case.id, host=case.host, spoken=case.host.replace("-", " ")))
@@ -378,12 +372,6 @@ class SecurityPair(Story):
         self.accounts, self.doors = world.names.accounts(number), world.names.doors(number)
 
     def write(self) -> Story:
-        self._attempts()
-        self._responses()
-        self._doors()
-        return self
-
-    def _attempts(self) -> None:
         addresses = [self.values.draw("address") for _ in range(2)]
         attempts = [
             [self._line(account, self.words.failed, account=account, address=address) for _ in range(_ATTEMPTS)]
@@ -397,6 +385,9 @@ class SecurityPair(Story):
             text = self.chance.choice(self.words.attempts_asked).format(account=account)
             misleading = [*attempts[1 - at], *harmless[: _HARMLESS[0]]] if at == 0 else attempts[1 - at]
             self.ask("security-log", text, (attempts[at], misleading), (addresses[at],), (addresses[1 - at],))
+        self._responses()
+        self._doors()
+        return self
 
     def _responses(self) -> None:
         chosen = self.chance.sample(self.words.responses, 2)

@@ -186,7 +186,10 @@ def read_run(folder: Path) -> MeasuredRun:
     plain, environment = (read_plain(folder / name) for name in (EXPERIMENT, ENVIRONMENT))
     experiment = _experiment_of(plain, folder / EXPERIMENT)
     planned = {cell.id: cell for cell in cells_of(experiment)}
-    _refuse_strangers(folder, planned)
+    # A cell that the experiment does not have is of another run: side by side they would be taken for one.
+    names = sorted(path.name for path in (folder / "cells").glob("*") if path.is_dir() and path.name not in planned)
+    if names:
+        raise InvalidInput(f"{folder / 'cells' / names[0]} is not a cell of {folder / EXPERIMENT}: move it away")
     cells = tuple(read_cell(folder / "cells" / id) for id in planned)
     return MeasuredRun(folder, experiment, plain, environment, planned, cells)
 
@@ -201,7 +204,15 @@ def read_cell(folder: Path) -> MeasuredCell:
     if report.status != "done":
         return MeasuredCell(folder.name, report)
     rows, times = _lines(folder / ROWS, Row), _lines(folder / TIMES, Timing)
-    _refuse_gaps(folder, report, rows, times)
+    remedy = f"delete {folder / CELL} and run it again"
+    if len(rows) != report.questions:
+        raise InvalidInput(f"{folder / ROWS} has {counted(len(rows), 'question')} and {CELL} says {report.questions}: {remedy}")
+    untimed = [question for question, row in rows.items() if not row.error and question not in times]
+    if untimed:
+        rest = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""
+        raise InvalidInput(f"{folder / TIMES} has no times of question {untimed[0]!r}{rest}: {remedy}")
+    if strange := [question for question in times if question not in rows]:
+        raise InvalidInput(f"{folder / TIMES} has times of question {strange[0]!r}, which was not asked: {remedy}")
     return MeasuredCell(folder.name, report, rows, times)
 
 
@@ -257,25 +268,6 @@ def _experiment_of(plain: dict[str, Any], path: Path) -> Experiment:
         return converted(plain, Experiment, lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{path} is not an experiment: {error}; run again into another folder") from error
-
-
-def _refuse_strangers(folder: Path, planned: Mapping[str, Cell]) -> None:
-    """A cell that the experiment does not have is of another run: side by side they would be taken for one."""
-    names = sorted(path.name for path in (folder / "cells").glob("*") if path.is_dir() and path.name not in planned)
-    if names:
-        raise InvalidInput(f"{folder / 'cells' / names[0]} is not a cell of {folder / EXPERIMENT}: move it away")
-
-
-def _refuse_gaps(folder: Path, report: CellReport, rows: Mapping[str, Row], times: Mapping[str, Timing]) -> None:
-    remedy = f"delete {folder / CELL} and run it again"
-    if len(rows) != report.questions:
-        raise InvalidInput(f"{folder / ROWS} has {counted(len(rows), 'question')} and {CELL} says {report.questions}: {remedy}")
-    untimed = [question for question, row in rows.items() if not row.error and question not in times]
-    if untimed:
-        rest = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""
-        raise InvalidInput(f"{folder / TIMES} has no times of question {untimed[0]!r}{rest}: {remedy}")
-    if strange := [question for question in times if question not in rows]:
-        raise InvalidInput(f"{folder / TIMES} has times of question {strange[0]!r}, which was not asked: {remedy}")
 
 
 def _lines(path: Path, kind: type[_Line]) -> dict[str, _Line]:

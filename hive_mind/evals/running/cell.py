@@ -211,7 +211,9 @@ async def run_cell(order: CellOrder, progress: Progress) -> CellReport:
         means, answerer, judge = opened
         cost = await _ask_all(order, dataset, opened, folder)
         rows = folder.answered()
-        _refuse_nothing_but_errors(rows)
+        # Raises `HiveError` where no question had a result: then the arm does not work, and its reason is that of the first.
+        if rows and all(row.error for row in rows):
+            raise HiveError(f"none of {len(rows)} questions had a result, the first one because: {rows[0].error}")
         report = CellReport(
             order.cell.id,
             as_json(order.cell),
@@ -290,12 +292,6 @@ async def _ask_scope(
         if progress:
             progress(f"{scope.name}: questions", number, len(scope.questions))
     return before
-
-
-def _refuse_nothing_but_errors(rows: Sequence[Row]) -> None:
-    """Raises `HiveError` where no question had a result: then the arm does not work, and its reason is that of the first."""
-    if rows and all(row.error for row in rows):
-        raise HiveError(f"none of {len(rows)} questions had a result, the first one because: {rows[0].error}")
 
 
 def _left_out(dataset: Dataset, rows: Sequence[Row]) -> dict[str, int]:

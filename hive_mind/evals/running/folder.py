@@ -52,7 +52,15 @@ def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) ->
     """
     file = path / EXPERIMENT
     if file.exists():
-        _refuse_another(path, experiment, environment)
+        # Fields missing in an earlier run are as they were then: the default.
+        fields_before = as_json(Experiment("", (), ())) | read_plain(path / EXPERIMENT)
+        fields = as_json(experiment)
+        different = sorted(key for key in {*fields_before, *fields} if fields_before.get(key) != fields.get(key))
+        if different:
+            raise InvalidInput(f"{path} holds a run of another experiment (other {', '.join(different)}); give another --out")
+        environment_before = read_plain(path / ENVIRONMENT)
+        _refuse_other_data(path, environment_before.get("data") or {}, environment.get("data") or {})
+        _refuse_other_means(path, environment_before, environment)
         return
     refuse_other_things(path)
     with writable(path):
@@ -146,18 +154,6 @@ class CellFolder:
         """The cell is done, or has failed for good. Raises `InvalidInput` where that can't be written."""
         with writable(self.path):
             write_whole(self.path / CELL, _readable(msgspec.to_builtins(report)))
-
-
-def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, Any]) -> None:
-    # Fields missing in an earlier run are as they were then: the default.
-    fields_before = as_json(Experiment("", (), ())) | read_plain(path / EXPERIMENT)
-    fields = as_json(experiment)
-    different = sorted(key for key in {*fields_before, *fields} if fields_before.get(key) != fields.get(key))
-    if different:
-        raise InvalidInput(f"{path} holds a run of another experiment (other {', '.join(different)}); give another --out")
-    environment_before = read_plain(path / ENVIRONMENT)
-    _refuse_other_data(path, environment_before.get("data") or {}, environment.get("data") or {})
-    _refuse_other_means(path, environment_before, environment)
 
 
 def _refuse_other_data(path: Path, before: dict[str, str], now: dict[str, str]) -> None:

@@ -112,13 +112,6 @@ def _undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _takes_interrupts() -> None:
-    """Also where the parent ignores Ctrl-C, as a shell does for background jobs."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
 def _context(job: Job) -> ForkServerContext | SpawnContext:
     """On Linux a process is a copy of one that does nothing but load what jobs need, once."""
     if sys.platform != "linux":
@@ -188,7 +181,10 @@ def _child(pipe: "Connection[Any, Any]", job: Job, environment: Mapping[str, str
         pipe.send(JobProgress(job.name, what, done, total))
 
     try:
-        _takes_interrupts()
+        # Also where the parent ignores Ctrl-C, as a shell does for background jobs.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         ended = JobResult(job.name, job.work(job.given, progress))
     except HiveError as error:
         ended = JobResult(job.name, why=str(error))

@@ -314,7 +314,13 @@ class Registry:
             self._versions[kind] += 1
             self._stale[kind].add(key)
         if kind == "moderator" and entry.by in self.founders:
-            self._note_office(key)
+            by, offices = subject_of(key), [slot for slot in self._latest_first(key) if slot.entry.by in self.founders]
+            self._offices.pop(by, None)
+            if offices:
+                ended = tuple(slot.entry.stamp for slot in offices if not slot.value)
+                appointed = (slot.entry for slot in offices if slot.entry.value == APPOINTED)
+                last = next((Appointment(entry.stamp, entry.by, entry.seal) for entry in appointed), None)
+                self._offices[by] = _Office(None if offices[0].value else offices[0].entry.stamp, ended, last)
             # They decide which other entries count.
             for other_kind, keys in self._slots.items():
                 self._stale[other_kind].update(keys)
@@ -331,15 +337,6 @@ class Registry:
             insort(ranked, (order, writer))
         if not ranked:
             del self._ranked[key]
-
-    def _note_office(self, key: str) -> None:
-        by, offices = subject_of(key), [slot for slot in self._latest_first(key) if slot.entry.by in self.founders]
-        self._offices.pop(by, None)
-        if offices:
-            ended = tuple(slot.entry.stamp for slot in offices if not slot.value)
-            appointed = (slot.entry for slot in offices if slot.entry.value == APPOINTED)
-            last = next((Appointment(entry.stamp, entry.by, entry.seal) for entry in appointed), None)
-            self._offices[by] = _Office(None if offices[0].value else offices[0].entry.stamp, ended, last)
 
     def _latest_first(self, key: str) -> Iterator[_Slot]:
         slots = self._slots.get(kind_of(key), {}).get(key, {})

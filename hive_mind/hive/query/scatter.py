@@ -256,7 +256,10 @@ class Scatter:
         self._deepen_ms = self._end_ms - int(ask.deadline_ms * settings.deepening_share)
         """When others are not waited for any longer before those that may have more are asked for it."""
         self._brought = ReplyCollector(self._parts, ask.probe)
-        self._probes = self._first_probes(favoured)
+        depth = self._ask.probe.depth
+        probe = replace(self._ask.probe, statistics=None, depth=first_depth(depth, 1 / max(len(self._parts), 1)))
+        deeper = replace(probe, depth=DOMAIN_ROUTING_PRIORITY_MULTIPLIER * depth)
+        self._probes = {part.name: deeper if part.name in favoured else probe for part in self._parts}
         self._probes_for_more: dict[str, Probe] = {}
         self._searching = self._round(self._parts, now_ms)
         self._deepening: list[Round] = []
@@ -312,12 +315,6 @@ class Scatter:
             requests=sum(part.requests for part in rounds),
             holders=holders,
         )
-
-    def _first_probes(self, favoured: frozenset[str]) -> dict[str, Probe]:
-        depth = self._ask.probe.depth
-        probe = replace(self._ask.probe, statistics=None, depth=first_depth(depth, 1 / max(len(self._parts), 1)))
-        deeper = replace(probe, depth=DOMAIN_ROUTING_PRIORITY_MULTIPLIER * depth)
-        return {part.name: deeper if part.name in favoured else probe for part in self._parts}
 
     def _asked_for(self, reply: PoolReply) -> Round | None:
         if reply.query == self._ask.request:

@@ -216,17 +216,14 @@ class Outbox:
         batches: list[dict[str, list[Dot]]] = []
         dots_left = bytes_left = 0
         for partition, dot in ((partition, dot) for partition, dots in items for dot in dots):
-            size = self._size_of(partition, dot)
+            assertion = self._share_of(partition).sealed(dot) or self.undelivered.get(partition, dot)
+            size = size_of(assertion) if assertion is not None else _GONE_BYTES
             if not dots_left or size > bytes_left:
                 batches.append({})
                 dots_left, bytes_left = self._settings.batch_dots_max, self._settings.batch_bytes_max
             batches[-1].setdefault(partition, []).append(dot)
             dots_left, bytes_left = dots_left - 1, bytes_left - size
         return [tuple((name, tuple(dots)) for name, dots in batch.items()) for batch in batches]
-
-    def _size_of(self, partition: str, dot: Dot) -> int:
-        assertion = self._share_of(partition).sealed(dot) or self.undelivered.get(partition, dot)
-        return size_of(assertion) if assertion is not None else _GONE_BYTES
 
     def _facts_of(self, batch: Batch) -> list[str]:
         shares = ((self._share_of(partition), dots) for partition, dots in batch.items)

@@ -64,7 +64,10 @@ class PartitionReplica(PartitionContent):
                 self._let_go(removal, authority, change)
         if added:
             self._enforce_quota({add.assertion.agent for add in change.adds}, authority, change)
-            self._note_head(authority, change)
+            counter = self.members.context.up_to.get(self._actor, 0)
+            head = sealed_head(authority.seal, self.partition, Head(self._node, self._incarnation, counter))
+            self._set_head(head)
+            change.records.append(Put(HEADS, self._prefix + self._actor, _encode(head)))
             self._note_seen(added, change)
         return change.made()
 
@@ -379,12 +382,6 @@ class PartitionReplica(PartitionContent):
                     removal = Removal(assertion.assertion.fact_id, (assertion.dot,), agent, "quota", assertion.assertion.stamp)
                     self._forget([assertion.dot], removal, change)
 
-    def _note_head(self, authority: Authority, change: Change) -> None:
-        counter = self.members.context.up_to.get(self._actor, 0)
-        head = sealed_head(authority.seal, self.partition, Head(self._node, self._incarnation, counter))
-        self._set_head(head)
-        change.records.append(Put(HEADS, self._prefix + self._actor, _encode(head)))
-
     def _set_head(self, head: Head) -> None:
         self._heads_of[head.node] += head.actor not in self.heads
         self.heads[head.actor] = head
@@ -406,13 +403,10 @@ class PartitionReplica(PartitionContent):
             last = self.members.context.last.get(actor, b"")
             reached = {dot for dot in self._noted_beyond.get(actor, ()) if dot <= last}
             change.records += [Delete(BEYOND, self._prefix + dot) for dot in sorted(reached)]
-            self._drop_noted(actor, reached)
-
-    def _drop_noted(self, actor: Actor, dots: set[Dot]) -> None:
-        if dots:
-            self._noted_beyond[actor] -= dots
-            if not self._noted_beyond[actor]:
-                del self._noted_beyond[actor]
+            if reached:
+                self._noted_beyond[actor] -= reached
+                if not self._noted_beyond[actor]:
+                    del self._noted_beyond[actor]
 
     def _note_beyond(self, dots: Iterable[Dot], change: Change) -> None:
         beyond = self.members.context.beyond

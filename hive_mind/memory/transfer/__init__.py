@@ -173,21 +173,17 @@ def line_of(record: Record) -> str:
     """The line of a record, without a line end; the same record gives the same line."""
     match record:
         case Fact():
-            line: _Line = _fact_line(record)
+            fields: dict[str, object] = msgspec.to_builtins(record)
+            # Offers of this agent to its hive are between the two of them, and nothing a reader of the lines could rely on.
+            del fields["offered"]
+            if not record.is_retracted:
+                del fields["sharing"]
+            line: _Line = converted(fields | {"type": "fact"}, _FactLine)
         case Episode():
             line = converted(msgspec.to_builtins(record) | {"type": "episode"}, _EpisodeLine)
         case Link():
             line = _LinkLine(record.relation, record.from_id, record.to_id)
     return msgspec.json.encode(line).decode()
-
-
-def _fact_line(fact: Fact) -> _FactLine:
-    fields: dict[str, object] = msgspec.to_builtins(fact)
-    # Offers of this agent to its hive are between the two of them, and nothing a reader of the lines could rely on.
-    del fields["offered"]
-    if not fact.is_retracted:
-        del fields["sharing"]
-    return converted(fields | {"type": "fact"}, _FactLine)
 
 
 def _fact(line: _FactLine) -> Fact:

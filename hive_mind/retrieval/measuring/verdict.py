@@ -170,7 +170,10 @@ def decide(active: Evaluation | None, candidate: Evaluation) -> ConfigVerdict:
 
 def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
     """The grounds against it, or else the reason why it may."""
-    luck = _luck(comparison)
+    # The chance of a gain like this one if each question gained or lost by luck: the exact sign-flip test, one-sided.
+    change = comparison.nudcg.difference
+    # Flips are symmetric: half of what is as far from zero lies on either side.
+    luck = change.p / 2 if change and change.difference > SAME else 1.0
     few = "" if luck <= _LUCK_MAX else _too_few(comparison.after, luck)
     if grounds := [*([Ground("too_few_questions", few)] if few else []), *_losses(comparison)]:
         return grounds, ""
@@ -178,13 +181,6 @@ def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
         cheaper = _cheaper(comparison)
         return ([], f"no question changes, and it takes {cheaper}") if cheaper else ([_tie(comparison)], "")
     return [], f"nUDCG {_change(comparison)}, distractors {_distractors(comparison)}"
-
-
-def _luck(comparison: Comparison) -> float:
-    """The chance of a gain like this one if each question gained or lost by luck: the exact sign-flip test, one-sided."""
-    change = comparison.nudcg.difference
-    # Flips are symmetric: half of what is as far from zero lies on either side.
-    return change.p / 2 if change and change.difference > SAME else 1.0
 
 
 def _too_few(measured: Evaluation, luck: float | None = None) -> str:

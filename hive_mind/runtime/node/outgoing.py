@@ -153,7 +153,17 @@ class OutgoingQueue:
         try:
             await self._bus.publish([waiting.envelope for waiting in batch], timeout_s=self._settings.wait_s * share)
         except (BackendUnavailable, BackendTimeout) as error:
-            await self._try_later(batch, error)
+            self._note_refusal(error)
+            if not self._failures:
+                _log.warning("node %s can't send, and goes on by itself until the bus is back: %s", self._node, error)
+            pause_s = min(_FIRST_PAUSE_S * 2.0 ** min(self._failures, 16), _LAST_PAUSE_S)
+            self._failures += 1
+            # By chance, or all members of a hive would come back in the same moment.
+            pause_s *= random.uniform(0.5, 1.0)  # noqa: S311 - not for a secret
+            try:
+                await asyncio.wait_for(self._stopped.wait(), pause_s)
+            except TimeoutError:
+                self._waiting.extendleft(reversed(batch))
         except HiveError as error:
             await self._send_each(batch, error)
         else:
@@ -173,19 +183,6 @@ class OutgoingQueue:
                 self._refused(waiting.envelope, second_error)
             else:
                 self._accepted([waiting])
-
-    async def _try_later(self, batch: Sequence[_Waiting], error: HiveError) -> None:
-        self._note_refusal(error)
-        if not self._failures:
-            _log.warning("node %s can't send, and goes on by itself until the bus is back: %s", self._node, error)
-        pause_s = min(_FIRST_PAUSE_S * 2.0 ** min(self._failures, 16), _LAST_PAUSE_S)
-        self._failures += 1
-        # By chance, or all members of a hive would come back in the same moment.
-        pause_s *= random.uniform(0.5, 1.0)  # noqa: S311 - not for a secret
-        try:
-            await asyncio.wait_for(self._stopped.wait(), pause_s)
-        except TimeoutError:
-            self._waiting.extendleft(reversed(batch))
 
     def _note_refusal(self, error: HiveError) -> None:
         self._refusal = str(error)

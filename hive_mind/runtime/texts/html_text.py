@@ -136,7 +136,12 @@ class _Reader:
             self._depth += 1
             self._end_line() if self._depth > 1 else self._paragraph()
         elif tag in ("tr", "th", "td"):
-            self._start_cell(tag)
+            if tag == "tr" or self._cells is None:
+                self._end_row()
+                self._cells, self._is_header = [], tag == "th"
+            if tag != "tr":
+                self._is_header = tag == "th" and (self._is_header or not self._cells)
+                self._cells.append([])
         elif tag == "pre":
             self._paragraph("```\n")
             self._is_laid_out = True
@@ -187,14 +192,6 @@ class _Reader:
         line, self._line = "".join(self._line).rstrip(" "), []
         if line.strip("#- "):
             self._lines.append(line)
-
-    def _start_cell(self, tag: str) -> None:
-        if tag == "tr" or self._cells is None:
-            self._end_row()
-            self._cells, self._is_header = [], tag == "th"
-        if tag != "tr":
-            self._is_header = tag == "th" and (self._is_header or not self._cells)
-            self._cells.append([])
 
     def _end_row(self) -> None:
         cells, self._cells = self._cells, None

@@ -214,7 +214,14 @@ class WorkerAgent(AgentCalls):
         try:
             async with turns:
                 for path in due_sources:
-                    await self._learn_one(path)
+                    try:
+                        await learn_file(self._agent, path, self.sources)
+                    except HiveError as error:
+                        if path not in self._bad_sources:
+                            _log.warning("%s could not learn %s: %s", self.name, path, error)
+                        self._bad_sources[path] = str(error)
+                    else:
+                        self._bad_sources.pop(path, None)
                 await self._tidy()
         finally:
             self._is_learning = False
@@ -228,16 +235,6 @@ class WorkerAgent(AgentCalls):
             for source in self.config.sources
             if digests.get(source.path) != source.digest or source.path in self._bad_sources
         ]
-
-    async def _learn_one(self, path: str) -> None:
-        try:
-            await learn_file(self._agent, path, self.sources)
-        except HiveError as error:
-            if path not in self._bad_sources:
-                _log.warning("%s could not learn %s: %s", self.name, path, error)
-            self._bad_sources[path] = str(error)
-        else:
-            self._bad_sources.pop(path, None)
 
     async def _tidy(self) -> None:
         """One that slept since it was written to is tidy enough, or will be tidied the next time."""
