@@ -26,6 +26,7 @@ from hive_mind.cognition.extraction.statements import (
     is_polite,
     is_question,
     is_statement,
+    is_terse_statement,
 )
 from hive_mind.cognition.temporal import moments, resolved_dates
 from hive_mind.memory.entities import Vocabulary, entities, vocabulary_of
@@ -125,8 +126,9 @@ class ExtractiveReader:
         speakers = frozenset(piece.block.speaker.casefold() for piece in pieces) | {content.speaker.casefold()}
         for piece in pieces:
             context = _before(piece, last, content.speaker, self._settings.before_chars_max)
-            # A row or a log line is before nothing.
-            last = last if piece.block.layout in STATED or piece.is_covered else piece
+            # A row or a log line is before nothing, and "ok" comes between nobody and the answer.
+            is_passed_over = piece.block.layout in STATED or piece.is_covered or all(map(is_polite, piece.sentences))
+            last = last if is_passed_over else piece
             statements = [] if piece.is_covered else [sentence for sentence in piece.sentences if _states(sentence, piece)]
             if not statements:
                 yield piece, None
@@ -190,7 +192,8 @@ def _states(sentence: str, piece: Piece) -> bool:
     # Its meaning comes from the item or the heading it hangs on: "Released 2023-08-17".
     hangs = bool(block.lead) or (bool(block.headings) and block.layout in (Layout.PROSE, Layout.ITEM))
     is_dated = block.layout is Layout.PROSE and any(map(str.isalpha, sentence)) and bool(moments(sentence))
-    return hangs and (is_brief_statement(sentence) or is_dated)
+    is_terse = block.layout is Layout.PROSE and not block.speaker and is_terse_statement(sentence)
+    return is_terse or (hangs and (is_brief_statement(sentence) or is_dated))
 
 
 def _why_not(piece: Piece) -> str:

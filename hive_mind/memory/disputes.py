@@ -27,17 +27,24 @@ _RIVALS_SHOWN_MAX = 2
 _CHARACTERS_SHOWN_MAX = 120
 # "No, it is 9443 now."
 _OPENER = regex(
-    r"^(?:no|nope|nein|non|nee|não|nej|correction|korrektur|corrección|correzione|update|edit|actually|sorry|wait|scratch that|"
-    r"strike that|make that|i meant|ich meinte|je voulais dire|quise decir)\b(?:[,.:;! –-]{1,3}(?:to say )?|$)",
+    r"^(?:no|nope|nein|non|nee|não|nej|nie|нет|hayır|nu|όχι|لا|नहीं|correction|korrektur|corrección|correzione|update|edit|actually|"
+    r"sorry|wait|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|quise decir)\b"
+    r"(?:[,.:;! –-]{1,3}(?:to say )?|$)",
     re.IGNORECASE,
 )
-_NOW = r"\b(?:now|instead|jetzt|inzwischen|nun|stattdessen|maintenant|désormais|ahora|adesso|ora|agora)\b"
+_NOW = (
+    r"\b(?:now|instead|jetzt|inzwischen|nun|stattdessen|maintenant|désormais|ahora|adesso|ora|agora|teraz|теперь|сейчас|artık|şimdi|"
+    r"acum|τώρα|الآن|nu)\b"
+)
 _CORRECTING = regex(
     rf"^(?:it|he|she|they|that|es|er|sie|das|il|elle|ce|c['’]est|est[áa]|lo|è|é)\b[^.!?]{{0,60}}{_NOW}|"
     rf"^(?:ahora|jetzt|maintenant|now|ora|agora)\b|^it (?:has )?(?:moved|changed) to\b",
     re.IGNORECASE,
 )
 _NOW_SAID = regex(rf"\s{_NOW}", re.IGNORECASE)
+_CHANGED = regex(r"\b(?:moved|changed|switched|renamed|postponed|rescheduled|replaced|no longer)\b", re.IGNORECASE)
+_PAST = regex(r"\b(?:was|were|had|did|went|got|made|took|gave|came|saw|said|met|[a-z]{2,30}ed)\b", re.IGNORECASE)
+_DAY_CHARACTERS = len("2026-05-04")
 _SENTENCE_END = regex(r"(?<=[.!?])\s+")
 # "We moved it, the database runs on db-9." Other words before a comma may say when or where.
 _LEAD = regex(r"^(?:i|we|they|he|she|ich|wir|sie|je|nous|on)\b[^,.:;]{2,40}[,:;] (?=\w)", re.IGNORECASE)
@@ -103,13 +110,14 @@ def _corrects_last(later: Fact, earlier: Fact) -> bool:
     return bool((_VALUE if is_opened or not _FIGURE.search(former) else _FIGURE).search(message))
 
 
-def _clauses(fact: Fact) -> Iterator[Statement]:
-    """The sentences of a fact as statements of their own, without words that say only that they correct."""
+def _clauses(fact: Fact) -> Iterator[tuple[Statement, bool]]:
+    """The sentences of a fact as statements of their own, without words that say only that they correct; and whether they do."""
     said = said_of(fact)
     for sentence in _SENTENCE_END.split(_LABEL.sub("", fact.content, count=1))[:_SENTENCES_MAX]:
         clause = _NOW_SAID.sub("", _OPENER.sub("", sentence))
+        is_marked = clause != sentence or _CHANGED.search(sentence) is not None
         for text in {clause, _LEAD.sub("", clause, count=1)}:
-            yield Statement(**{**said, "content": text})
+            yield Statement(**{**said, "content": text}), is_marked
 
 
 def replaces(later: Fact, earlier: Fact) -> bool:
@@ -118,9 +126,19 @@ def replaces(later: Fact, earlier: Fact) -> bool:
         return True
     if set(later.sources).isdisjoint(earlier.sources) or _later(later, earlier) <= 0:
         return False
-    return corrects(Statement(**said_of(later)), Statement(**said_of(earlier))) or any(
-        corrects(clause, former) for clause, former in product(_clauses(later), list(_clauses(earlier)))
+    is_newer = _is_of_later_day(later, earlier)
+    return corrects(Statement(**said_of(later)), Statement(**said_of(earlier)), is_marked=is_newer) or any(
+        corrects(clause, former, is_marked=is_marked)
+        for (clause, is_marked), (former, _) in product(_clauses(later), list(_clauses(earlier)))
     )
+
+
+def _is_of_later_day(later: Fact, earlier: Fact) -> bool:
+    """Whether minutes of a later day say what holds. What happened did so on each of the days."""
+    if later.speaker or earlier.speaker or min(len(later.said_at), len(earlier.said_at)) < _DAY_CHARACTERS:
+        return False
+    is_later = later.said_at[:_DAY_CHARACTERS] > earlier.said_at[:_DAY_CHARACTERS]
+    return is_later and not any(_PAST.search(fact.content) for fact in (later, earlier))
 
 
 @ornament(lambda _: [])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
+from hive_mind.model.figures import is_unit
 from hive_mind.regex import regex
 
 # A statement about more things than this is a list; the first ones say what it is about.
@@ -104,7 +105,8 @@ def _words(sentence: str) -> Iterator[_Word]:
 def _names(sentence: str, words: list[_Word], vocabulary: Vocabulary) -> Iterator[tuple[int, int, str]]:
     position = 0
     while position < len(words):
-        if not words[position].text[0].isupper():
+        is_measure = position and words[position - 1].text[-1].isdigit() and is_unit(words[position].text)
+        if is_measure or not words[position].text[0].isupper():
             position += 1
             continue
         run = _run_from(sentence, words, position)

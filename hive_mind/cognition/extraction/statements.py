@@ -90,7 +90,7 @@ _ASKING = regex(
     r"(?:who(?:['’]s)?|whom|whose|what(?:['’]s)?|when|where(?:['’]s)?|which|how|why)\b[^.!:;]*$",
     re.IGNORECASE,
 )
-_STOPS = (".", "!", "。", "！")
+_STOPS = (".", "!", "。", "！", "۔", "।", "።")
 # In Thai, Lao, Khmer and Burmese, where it stands at the end more often than not; some are parts of other words elsewhere.
 _ASKING_UNSPACED = regex(
     "(?:ที่ไหน|ตรงไหน|อะไร|ใคร|เมื่อ(?:ไหร่|ไร|ใด)|เท่า(?:ไหร่|ไร|ใด)|ทำไม|อย่างไร|ยังไง|หรือ(?:ไม่|เปล่า)"
@@ -129,6 +129,12 @@ def is_brief_statement(sentence: str) -> bool:
     """Whether a few words are a whole sentence, such as "Restart chrony."; what it means depends on what it hangs on."""
     text = sentence.strip()
     return text.endswith(_STOPS) and bool(_WORD.search(text)) and not is_polite(text)
+
+
+def is_terse_statement(sentence: str) -> bool:
+    """Whether two words are a sentence, as they are in languages without articles: "Насос работает."."""
+    is_other = sentence.isascii() or not sentence.endswith(_STOPS) or "," in sentence
+    return not is_other and len(_WORD.findall(sentence)) == _WORDS_MIN - 1
 
 
 def is_statement(sentence: str) -> bool:

@@ -60,17 +60,27 @@ def excluding(own_statement: Statement, rivals: Iterable[tuple[str, Statement]])
 
 
 @ornament(lambda *_: False)
-def corrects(later: Statement, earlier: Statement) -> bool:
+def corrects(later: Statement, earlier: Statement, *, is_marked: bool = False) -> bool:
     """Whether the later of two statements of one conversation gives another value of the same thing, or takes it back.
 
-    When and by whom it is said does not matter, but for two that speak of themselves.
+    When and by whom it is said does not matter, but for two that speak of themselves. Where its words say that it corrects
+    (`is_marked`), any words may be the other value: names, and days in a language that nobody knows here.
     """
     one, former = wording(later.content, later.speaker), wording(earlier.content, earlier.speaker)
     if one is None or former is None or (one.denies and former.denies):
         return False
     if later.speaker != earlier.speaker and (one.is_first_person or former.is_first_person):
         return False
-    return _is_denied(one, former) if one.denies != former.denies else _differ_in_value(one, former)
+    if one.denies != former.denies:
+        return _is_denied(one, former)
+    return _differ_in_value(one, former) or (is_marked and _differ_in_place(one, former))
+
+
+def _differ_in_place(one: Wording, former: Wording) -> bool:
+    """Whether a statement says all that a former one says of the same thing but for a part of it, and something else there."""
+    is_same_thing = former.subject <= one.words or bool(former.predicate and former.predicate == one.predicate)
+    lost, gained = len(former.words - one.words), len(one.words - former.words)
+    return is_same_thing and 0 < lost <= max(1, len(former.words) // 2) and 0 < gained <= max(2, len(one.words) // 2)
 
 
 def _may(wording_of: Wording, other_wording: Wording) -> bool:
@@ -307,7 +317,7 @@ def _last_words(claims: Iterable[Claim]) -> list[Claim]:
     return [last[agent] for agent in sorted(last)]
 
 
-FORM = 2
+FORM = 3
 """Of the rows. It grows when they, or the rules of `wording`, change: rows of two forms can't be compared."""
 
 _ID_BYTES, _WORDS_BITS, _SUBJECT_BITS = 16, 128, 128

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hive_mind.model.figures import NUMERALS, plain_clock, plain_number
+from hive_mind.model.figures import NUMERALS, figures_alike, plain_clock, plain_number
 from hive_mind.model.ids import UNSPACED, normal
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
@@ -44,16 +44,37 @@ _DATED = frozenset(
     "january february march april june july august september october november december monday tuesday wednesday thursday friday "
     "saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays yesterday today tomorrow".split()
 )
+# Units in one spelling: 2 TB are not 2 GB, and 5 kilograms are 5 kg.
+_UNITS = dict(
+    zip(
+        "kilograms kilogrammes kilos kilometres kilometers millimetres centimetres grams".split(),
+        "kg kg kg km km mm cm grammes".split(),
+        strict=True,
+    )
+) | {unit: unit for unit in "kb mb gb tb pb kg mg km cm mm ms kw mw kwh bar psi".split()}
 _OPPOSITES = frozenset(
     "on off true false yes enabled disabled open closed up down active inactive allowed forbidden public private online offline "
-    "passed failed alive dead hot cold always sometimes before after left right increased decreased".split()
+    "passed failed alive dead hot cold always sometimes before after left right increased decreased "
+    "locked unlocked full empty".split()
 )
 _DENIALS = frozenset(
     "not no never cannot without neither nor none nicht kein keine keinen keinem keiner nie niemals pas jamais nunca jamás não "
-    "ningún ninguna non mai niet geen nooit inte ikke aldrig nie не нет никогда ні немає değil yok δεν όχι".split()
+    "ningún ninguna non mai niet geen nooit inte ikke aldrig nie не нет никогда ні немає değil yok δεν όχι nu nem không "
+    "chưa tidak bukan nincs لا ليس ليست لم لن नहीं नही मत 안 않는다 않습니다 않다 없다 없습니다 아니다 아닙니다".split()
 )
 # "No longer", "not any more": they say no more than "not". "Now" and "actually" say that it was otherwise, and not what is.
-_SAID_ANEW = frozenset("longer anymore mehr now actually instead jetzt ahora maintenant".split())
+_SAID_ANEW = frozenset(
+    "longer anymore mehr now actually instead jetzt ahora maintenant już больше teraz теперь artık acum".split()
+)
+# "Ne travaille plus", "nu mai lucrează"; "ne" and "mai" by themselves stand beside other denials.
+_NO_MORE = regex(r"(\b(?:ne |n['’])[^\W\d_]{1,30}) plus\b|\b(nu) mai\b", re.IGNORECASE)
+_COMPOSED = regex(
+    rf"\b(?:(?P<tens>{'|'.join(word for word, number in NUMERALS.items() if number >= 20)})-(?P<ones>[a-z]{{3,5}})"
+    r"|(?P<count>an?|[a-z]{3,5}) (?P<scale>hundred|thousand|million))\b",
+    re.IGNORECASE,
+)
+_ORDINAL = regex(r"(?<=\d)(?:st|nd|rd|th)\b")
+_SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
 # "No, it is on Thursday" denies nothing that it says itself.
 _OPENERS = regex(
     r"(?:(?:no|nope|oh|sorry|oops|wait|correction|update|actually|nein|doch|non|perdón)\s?[,:;.!–—-]{1,3}\s+){1,3}", re.IGNORECASE
@@ -100,7 +121,7 @@ def wording(content: str, speaker: str = "") -> Wording | None:
     text = content.removeprefix(f"{speaker}: ") if speaker else content
     if len(text) > CHARACTERS_MAX or text.rstrip().endswith("?"):
         return None
-    text = _SEAMS.sub(" ", _unshortened(normal(text)))
+    text = _SEAMS.sub(" ", _unshortened(_ORDINAL.sub("", figures_alike(_COMPOSED.sub(_composed, normal(text))))))
     opener = _OPENERS.match(text)
     text = text[opener.end() :] if opener else text
     tokens = _TOKEN.findall(text)
@@ -127,8 +148,18 @@ def wording(content: str, speaker: str = "") -> Wording | None:
 
 def _unshortened(text: str) -> str:
     """ "isn't" is "is not"; "can't" and "won't" lose a letter more."""
+    text = _NO_MORE.sub(lambda denied: denied[2] or f"{denied[1]} pas", text)
     text = text.replace("’", "'").replace("can't", "can not").replace("won't", "will not").replace("N'T", "n't")
     return text.replace("n't", " not")
+
+
+def _composed(match: re.Match[str]) -> str:
+    """A number of two words, in digits: "twenty-five", "two hundred"."""
+    if match["tens"]:
+        ones = NUMERALS.get(match["ones"].lower(), 0)
+        return str(NUMERALS[match["tens"].lower()] + ones) if 0 < ones < 10 else match[0]
+    count = 1 if match["count"].lower() in ("a", "an") else NUMERALS.get(match["count"].lower(), 0)
+    return str(count * _SCALES[match["scale"].lower()]) if count else match[0]
 
 
 def _labelled(tokens: list[str]) -> list[str]:
@@ -156,7 +187,7 @@ def _plain(token: str, before: str) -> str:
     if (amount := NUMERALS.get(token.casefold())) is not None:
         return str(amount)
     if not token[-1].isdigit():
-        return token
+        return _UNITS.get(token.casefold(), token) if before[-1:].isdigit() else token
     if _CLOCK.fullmatch(token):
         return plain_clock(token)
     number = plain_number(token).replace("−", "-")
@@ -190,7 +221,8 @@ def _terms(token: str) -> tuple[str, ...]:
 
 
 def _is_value(term: str) -> bool:
-    return term in _OPPOSITES or term in _DATED or f"{term}s" in _DATED or any(character.isdigit() for character in term)
+    is_word_of_value = term in _OPPOSITES or term in _DATED or f"{term}s" in _DATED or term in _UNITS
+    return is_word_of_value or any(character.isdigit() for character in term)
 
 
 def _is_date(value: str) -> bool:

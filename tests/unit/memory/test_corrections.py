@@ -36,6 +36,14 @@ async def said(text: str) -> list[Fact]:
         "Pilar: La clase empieza en mayo a las 9.\nJuan: No, ahora empieza a las 10.",
         "Lea: The fair opens in May 2027.\nBo: No, in October now.",
         "Lea: The boat is ready.\nBo: It is a nice boat for us.\nLea: Actually, the boat isn't ready.",
+        "Lea: Our baker is Holt.\nBo: ok\nLea: We changed it, our baker is Krag now.",
+        "Lea: The lamp is in room Lynx.\nBo: ok\nLea: The lamp moved to room Otter.",
+        "Lea: The fee is due on the 3rd.\nBo: ok\nLea: The fee is due on the 5th.",
+        "Lea: Sara leads the choir.\nBo: ok\nLea: Sara is ill. Nils leads the choir instead.",
+        "Лена: Ярмарка в субботу утром.\nБорис: ок\nЛена: Нет, ярмарка теперь в воскресенье утром.",
+        "Jan: Targ jest w sobotę rano.\nEwa: ok\nJan: Nie, targ jest teraz w niedzielę rano.",
+        "Luc: La foire est samedi.\nZoé: ok\nLuc: Non, la foire est maintenant dimanche.",
+        "# 2026-05-04 Minutes\n\nThe fair takes place in the hall.\n\n# 2026-06-01 Minutes\n\nThe fair takes place in the barn.",
     ],
 )
 async def test_a_later_statement_of_the_same_thing_comes_first(text: str):
@@ -56,6 +64,8 @@ async def test_a_later_statement_of_the_same_thing_comes_first(text: str):
         "The plan is this.\n\nIn May, the fee is 30 euros. In June, the fee is 35 euros.",
         "Lea: The fee is 30 euros.\nBo: I mean it, the hall has 40 chairs.",
         "Lea: The fair is on Friday.\nBo: You are right.\nLea: Yes, the fair is on Friday.",
+        "Lea: The lamp stands in the hall.\nBo: ok\nLea: The chair moved to the hall.",
+        "# 2026-05-04 Diary\n\nThe choir visited Porto.\n\n# 2026-06-01 Diary\n\nThe choir visited Rome.",
     ],
 )
 async def test_what_is_about_another_thing_or_says_the_same_replaces_nothing(text: str):

@@ -35,6 +35,10 @@ def test_codes_and_addresses_are_entities_as_they_are_written(code: str):
     assert entities(f"We saw {code}, again.") == (code,)
 
 
+def test_the_unit_of_a_figure_is_not_an_entity():
+    assert entities("The disk of Ana holds 3 TB for 40 EUR") == ("Ana",)
+
+
 def test_days_and_months_are_not_entities():
     assert entities("We met on Monday, 5 March 2024.") == ()
 

@@ -33,7 +33,10 @@ def test_a_nought_before_an_hour_makes_no_other_time(hour: int, minute: int):
         *(("6:40 pm", "18:40"), ("12:05 a.m.", "0:05"), ("12:05 pm", "12:05"), ("13:05 pm", "13:05")),
         *(("quarter past two", "2:15"), ("quarter to two", "1:45"), ("4 pm", "16:00")),
         *(("half past seven", "7:30"), ("quarter to one", "12:45"), ("4 500 000", "4500000")),
-        *(("7,25 t", "7.25"), ("v0.9.4", "0.9.4")),
+        *(("7,25 t", "7.25"), ("v0.9.4", "0.9.4"), ("7.250,5 zł", "7250.5"), ("1.250.000 Euro", "1250000")),
+        *(("8.05 Uhr", "8:05"), ("8 Uhr", "8:00"), ("20h05", "20:05"), ("8 o'clock", "8:00"), ("eight o’clock", "8:00")),
+        *(("halb eins", "12:30"), ("Viertel vor acht", "7:45"), ("noon", "12:00")),
+        *(("quarter to eight in the evening", "19:45"), ("half past eight in the morning", "8:30")),
     ],
 )
 def test_what_is_written_otherwise_has_its_plain_form_as_well(written: str, plain: str):
