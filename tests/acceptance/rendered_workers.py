@@ -76,8 +76,7 @@ class Container:
     def call(self, path: str, **body: Any) -> Any:
         """A request as an operator's."""
         data = json.dumps(body).encode() if body else None
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers)
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, {"Authorization": f"Bearer {TOKEN}"})
         with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310
             return json.load(reply)
 

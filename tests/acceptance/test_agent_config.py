@@ -33,7 +33,6 @@ from hive_mind.runtime.workers.config import (
 from tests.servers.forked import Forked
 
 PATIENCE_S = 90
-QUESTION = "When does the ferry to Corrin leave?"
 
 
 class Town:
@@ -130,7 +129,7 @@ def test_it_comes_up_answers_is_alone_under_its_name_and_ends_when_it_is_told_to
         urllib.request.urlopen(f"http://127.0.0.1:{contact.port}/v1/status", timeout=PATIENCE_S)
     refused.value.close()
     # What one agent learned the other one answers.
-    assert "nine" in town.call("ben", do="ask", question=QUESTION)["answer"]
+    assert "nine" in town.call("ben", do="ask", question="When does the ferry to Corrin leave?")["answer"]
 
     second = town.start()
     _, err = second.communicate(timeout=PATIENCE_S)

@@ -28,7 +28,6 @@ EVIL = (
 )
 ASKS = {"id": "asks", "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"], "prompt": EVIL[0]}]}
 ASKED = "What colour is the pump in hall 3?"
-SIZES = "[document.documentElement.scrollWidth, innerWidth]"
 # Words of a table, as long as words are, of which a part stands on the next line.
 BROKEN = """(() => {
     const broken = [], texts = document.createTreeWalker(document, NodeFilter.SHOW_TEXT)
@@ -95,7 +94,7 @@ async def test_no_page_overflows_loads_from_elsewhere_or_runs_what_others_wrote(
         for path in paths:
             await tab.open(f"{console.root}/{path}", width=width)
             await asyncio.sleep(0)
-            wide, screen = await tab.evaluate(SIZES)
+            wide, screen = await tab.evaluate("[document.documentElement.scrollWidth, innerWidth]")
             assert wide <= screen == width, path
             assert width == PHONE or await tab.evaluate(BROKEN) == [], path
             assert await tab.evaluate(STICK_OUT.replace("WIDTH", str(width))) == [], path

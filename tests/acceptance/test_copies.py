@@ -13,7 +13,6 @@ from tests.acceptance.hive_mind_command import HiveMind
 
 STATEMENTS = ("The gateway listens on port 8443.", "The pump was replaced in May.", "Ines keeps the keys of the lock.")
 TEXT = "\n\n".join(STATEMENTS) + "\n"
-QUESTION = "Which port does the gateway listen on?"
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 def asked(hive_mind: HiveMind) -> str:
-    answer = hive_mind("ask", QUESTION)
+    answer = hive_mind("ask", "Which port does the gateway listen on?")
     assert "8443" in answer.out, answer.err
     return answer.out
 

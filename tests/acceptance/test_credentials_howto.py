@@ -41,6 +41,5 @@ def test_the_program_prints_what_stands_below_it(tmp_path: Path) -> None:
 
 def test_the_variables_of_the_key_are_those_there_are() -> None:
     settings = (ROOT / "hive_mind" / "runtime" / "settings.py").read_text("utf-8")
-    named = set(re.findall(r"HIVE_MIND_CREDENTIALS_\w+", HOWTO))
-    assert named == {"HIVE_MIND_CREDENTIALS_KEY", "HIVE_MIND_CREDENTIALS_KEY_IN"}
+    assert set(re.findall(r"HIVE_MIND_CREDENTIALS_\w+", HOWTO)) == {"HIVE_MIND_CREDENTIALS_KEY", "HIVE_MIND_CREDENTIALS_KEY_IN"}
     assert all(part in settings for part in ("credentials_key_in: str", '"CREDENTIALS_KEY"'))

@@ -32,7 +32,6 @@ MODEL_KEY, TOKEN, TICKETS = "sk0sw0rdfish7", "t0ken/of\nben", "t1ckets&more"
 VALUES = {"model-key": MODEL_KEY, "bens-token": TOKEN, "tickets": TICKETS}
 # More than are asked for.
 REQUESTS_MAX = 500
-SERVER = Path(__file__).parents[1] / "servers" / "mcp_server.py"
 
 
 def worker(id: str, *nodes: dict[str, object]) -> str:
@@ -57,7 +56,7 @@ RUN_BY = {"ada": "talk", "ben": "sign", "cleo": "look"}
 
 def manifest(url: str) -> str:
     """One agent has a model with a key, one a token among its variables and tools that need another, one tools that need none."""
-    served = [sys.executable, str(SERVER)]
+    served = [sys.executable, str(Path(__file__).parents[1] / "servers" / "mcp_server.py")]
     spec = {
         "topology": "flat",
         "agents": [

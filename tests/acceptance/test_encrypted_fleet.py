@@ -42,8 +42,7 @@ FLEET = manifest_of("""\
 
 
 def apply(fleet: HiveMind, bus: str, folder: Path, names: tuple[str, ...] = NAMES, encryption: str = "true") -> None:
-    agents = ", ".join(f"{{name: {name}}}" for name in names)
-    fleet.applies(FLEET.format(bus=bus, agents=agents, encryption=encryption), folder)
+    fleet.applies(FLEET.format(bus=bus, agents=", ".join(f"{{name: {name}}}" for name in names), encryption=encryption), folder)
 
 
 def say(fleet: HiveMind, agent: str, *texts: str) -> None:

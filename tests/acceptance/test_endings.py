@@ -18,7 +18,6 @@ ENDINGS = [
 ]
 # So much that it can't be finished before the signal comes, on the fastest machine.
 BUOYS, FACTS = 1_500, 8_000
-LEARNING = rb"buoys\S* +([1-9]\d?) %"
 IMPORTING = rb"importing[^/]*[ m]([1-9]\d*)/"
 
 
@@ -48,7 +47,7 @@ def facts_of(hive_mind: HiveMind, *agent: str) -> int:
 @pytest.mark.parametrize(("number", "code"), ENDINGS)
 def test_learning_a_long_file_is_stopped_and_goes_on(hive_mind: HiveMind, buoys: Path, number: signal.Signals, code: int):
     with watched(hive_mind, "learn", buoys) as learning:
-        learning.until(LEARNING)
+        learning.until(rb"buoys\S* +([1-9]\d?) %")
         learning.process.send_signal(number)
         assert learning.ended() == code
     told = learning.until(rb"stopped; 0 of 1 file and (\d+) % of buoys.txt learned, nothing lost: run it again to go on")

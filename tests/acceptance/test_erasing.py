@@ -240,8 +240,7 @@ def kill(hive_mind: HiveMind, *names: str) -> dict[str, Command]:
             # A copy of another process has its arguments in one.
             words = (place / "cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode().split()
             variables = (place / "environ").read_bytes().decode().split("\0")[:-1]
-            environment = dict(one.split("=", 1) for one in variables)
-            found[process["name"]] = Command(words, environment, str((place / "cwd").readlink()))
+            found[process["name"]] = Command(words, dict(one.split("=", 1) for one in variables), str((place / "cwd").readlink()))
             os.kill(process["pid"], signal.SIGKILL)
     return found
 

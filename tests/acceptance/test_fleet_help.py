@@ -10,7 +10,6 @@ import pytest
 
 from hive_mind.control.state import FleetFolder, FleetState, fleets
 
-MANIFESTS = Path(__file__).parents[2] / "manifests"
 CLOUD = """
 apiVersion: hive-mind/v1
 kind: Hive
@@ -74,7 +73,7 @@ def test_objects_for_a_cloud_are_written_again_the_same_and_nothing_is_started(h
 
 
 def test_objects_are_for_clouds(hive_mind, tmp_path):
-    ended = hive_mind("apply", "-f", MANIFESTS / "flat.yaml", "--render", tmp_path / "objects")
+    ended = hive_mind("apply", "-f", (Path(__file__).parents[2] / "manifests") / "flat.yaml", "--render", tmp_path / "objects")
     assert (ended.code, ended.out) == (2, "")
     assert "kubernetes" in ended.err
 

@@ -14,7 +14,6 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking
 
 TURNS, AGENTS, SEED = 300, 6, 7
-FIGURES = ("keyword_hit", "required_hit", "abstention_right")
 ALLOWED = 0.03
 
 
@@ -51,7 +50,7 @@ def test_extractive_answers_are_not_worse_through_the_loop(tmp_path: Path) -> No
             return await answered(agent, scope.questions), await quoted(agent, scope.questions)
 
     through, by_hand = asyncio.run(story())
-    for figure in FIGURES:
+    for figure in ("keyword_hit", "required_hit", "abstention_right"):
         with_loop, without = (share(scope.questions, given, figure) for given in (through, by_hand))
         print(f"{figure} through the loop {with_loop:.3f}, by hand {without:.3f}")
         # The loop finds more: what a question is about, and now and then something beside it where nothing answers.

@@ -43,8 +43,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def started(line, folder):
-    command = [*hive_mind(line), "--port", "0", "--output", "json"]
-    process = Forked(command, cwd=folder, text=True, stdout=subprocess.PIPE)
+    process = Forked([*hive_mind(line), "--port", "0", "--output", "json"], cwd=folder, text=True, stdout=subprocess.PIPE)
     return process, json.loads(process.stdout.readline() or "{}")
 
 

@@ -130,8 +130,7 @@ def test_judges_and_checks_of_ones_own_decide_and_unknown_ones_are_refused_where
     functions.write_text(FUNCTIONS)
     file = coder(tmp_path, node={"judge": "brief", "successCriteria": [{"id": "tested", "metric": "custom"}]})
     given = ["--function", f"brief={functions}:brief", "--function", f"tested={functions}:tested"]
-    script = [sets(code="print(1)"), sets(code="assert 1")]
-    with OpenAICompatibleServer(script) as server:
+    with OpenAICompatibleServer([sets(code="print(1)"), sets(code="assert 1")]) as server:
         ended = process(with_model(hive_mind, server), "run", file, *given, "-o", "json").json
     assert (ended["status"], ended["outputs"]) == ("accepted", {"code": "assert 1"})
     assert "not met: tested" in prompts(server)[1]
@@ -174,8 +173,7 @@ def rejected_twelve_times(command: HiveMind) -> None:
     )
     for one in waiting:
         item = one["item"]
-        is_bad = any("eval(" in text for _, text in item["context"])
-        verb = ("reject", "--because", "no eval") if is_bad else ("approve",)
+        verb = ("reject", "--because", "no eval") if any("eval(" in text for _, text in item["context"]) else ("approve",)
         assert command("inbox", verb[0], item["id"], *verb[1:], "--as", "ines").code == 0
 
 

@@ -56,8 +56,7 @@ def _contract() -> "docx.document.Document":
     document = docx.Document()
     document.add_heading("Ferries", 1)
     document.add_paragraph("The ferry to Gabon leaves every Friday.")
-    table = document.add_table(rows=2, cols=2)
-    for row, cells in zip(table.rows, (("Harbour", "Fare"), ("Lima", "30")), strict=True):
+    for row, cells in zip(document.add_table(rows=2, cols=2).rows, (("Harbour", "Fare"), ("Lima", "30")), strict=True):
         for cell, text in zip(row.cells, cells, strict=True):
             cell.text = text
     return document

@@ -120,8 +120,7 @@ def greeted(command: HiveMind) -> Iterator["subprocess.Popen[bytes]"]:
     """A server with a client that has said hello; it is the test's to end it."""
     environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    server = [sys.executable, "-m", "hive_mind", "mcp"]
-    with Child(server, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+    with Child([sys.executable, "-m", "hive_mind", "mcp"], env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write(line_of(id=1, method="initialize", params=hello))
@@ -273,8 +272,7 @@ def test_a_clients_configuration_is_shown_and_written_and_others_in_it_stay(
 
     refused = hive_mind("mcp", "install", "claude", stdin="n\n")
     unchanged = file.read_text()
-    keyed = hive_mind.with_environment(HIVE_MIND_LLM_KEY="sk-secret")
-    written = keyed("mcp", "install", "claude", "--agent", "ines", "--yes")
+    written = hive_mind.with_environment(HIVE_MIND_LLM_KEY="sk-secret")("mcp", "install", "claude", "--agent", "ines", "--yes")
 
     assert (refused.code, unchanged) == (0, '{"mcpServers": {"other": {"command": "other"}}}')
     assert written.code == 0, written.err

@@ -18,7 +18,6 @@ from tests.servers.redis_server import RedisServer
 pytestmark = pytest.mark.slow
 
 PATIENCE_S = 60.0
-NAMES = ("ann", "bob")
 FLEET = """\
 apiVersion: hive-mind/v1
 kind: Hive
@@ -116,7 +115,7 @@ def test_a_broker_whose_memory_is_full_is_named_and_nothing_is_green_over_it(fle
     assert memory["reason"] == "NearlyFull"
     assert "raise maxmemory" in memory["message"]
     until(fleet, lambda ended: not any(agent["is_ready"] for agent in ended.json["agents"]))
-    for name in NAMES:
+    for name in ("ann", "bob"):
         code, told = readiness(fleet, name)
         assert code == 503
         assert "memory is full" in told["reasons"][0]

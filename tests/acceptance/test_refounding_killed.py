@@ -12,8 +12,6 @@ from tests.acceptance.killing import MOMENTS, is_alive, killed_while_refounding,
 from tests.acceptance.test_members import FACTS, applied, listed
 from tests.servers.redis_server import RedisServer
 
-NAMES = {"ada", "bob", "cleo", "dan"}
-
 
 @pytest.mark.thorough
 def test_whenever_it_is_killed_it_ends_when_it_is_begun_again(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
@@ -26,7 +24,7 @@ def test_whenever_it_is_killed_it_ends_when_it_is_begun_again(fleet: HiveMind, r
 
         folder = FleetFolder(fleet.home, "harbour")
         state, now = folder.state(), processes(fleet)
-        assert now.keys() == NAMES, f"{moment} {worker}"
+        assert now.keys() == {"ada", "bob", "cleo", "dan"}, f"{moment} {worker}"
         assert not any(is_alive(pid) for name, pid in before.pids.items() if now[name] != pid)
         assert (state.generation > before.generation, state.is_refounding) == (True, False), f"{moment} {worker}"
         assert state.hive is not None

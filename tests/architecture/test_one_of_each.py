@@ -13,8 +13,6 @@ from hive_mind.hive.node import HiveNode
 from hive_mind.memory.gate import PromotionSettings
 from tests.architecture.test_rules import SOURCES
 
-CLIENTS = {"OpenedAgent", "ProcessAgent"}
-
 
 def clients() -> set[str]:
     """Classes with a method by which an agent is asked: the request's name, then its fields by name."""
@@ -38,7 +36,7 @@ def members_of(protocol: type) -> set[str]:
 
 
 def test_an_agent_has_two_clients_one_in_this_process_and_one_over_http() -> None:
-    assert clients() == CLIENTS
+    assert clients() == {"OpenedAgent", "ProcessAgent"}
 
 
 def test_a_bus_carries_and_what_lies_on_it_is_for_its_admin() -> None:

@@ -52,8 +52,7 @@ def test_every_statement_of_document_001_has_its_line():
     wanted = [f"{group}{number}" for group, last in (judged | run).items() for number in range(1, last + 1)]
 
     assert re.findall(r"^\| ([A-L]\d+) \|", STATEMENTS, re.MULTILINE) == wanted
-    rows = re.findall(r"^\| [A-L]\d+ \|.*", STATEMENTS, re.MULTILINE)
-    assert [row for row in rows if "::test_" not in row] == []
+    assert [row for row in re.findall(r"^\| [A-L]\d+ \|.*", STATEMENTS, re.MULTILINE) if "::test_" not in row] == []
 
 
 def test_every_failure_has_a_test():

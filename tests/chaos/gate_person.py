@@ -17,7 +17,6 @@ from hive_mind.runtime.wiring import open_ledger
 
 _THINKS_S = 0.05
 _THINKS_AGAIN = 0.2
-_WRONG = ("invented", "cheese")
 
 
 async def decide(home: Path, agent: str) -> None:
@@ -27,7 +26,7 @@ async def decide(home: Path, agent: str) -> None:
     while True:
         await asyncio.sleep(_THINKS_S)
         for view in (await desk.open())[:5]:
-            is_wrong = any(word in view.item.title for word in _WRONG)
+            is_wrong = any(word in view.item.title for word in ("invented", "cheese"))
             action = JudgmentAction.ESCALATE if is_wrong else JudgmentAction.ACCEPT
             decision = Decision(item=view.item.id, action=action, by="olga")
             await desk.decide(decision)

@@ -45,7 +45,6 @@ _PATIENCE_S = 120.0
 _POLL_S = 0.1
 # Longer than a fleet takes to come back, on a machine that has time.
 _STALL_MIN = 0.25
-_PAY = "mcp:till/pay"
 _HEX = re.compile(r"\b[0-9a-f]{8,64}\b")
 
 
@@ -65,7 +64,7 @@ WORKER = {
             _tool("read", "list_notes", "files", folder="$notes"),
             _tool("learn", "learn_notes", "learned", notes="$files"),
             _tool("compare", "compare", "conflicts", learned="$learned"),
-            _tool("pay", _PAY, "paid", what="$what"),
+            _tool("pay", "mcp:till/pay", "paid", what="$what"),
             {"id": "ask", "kind": "person", "prompt": "Is it right?", "join": "all", "inputs": ["paid"], "outputs": ["word"]},
             _tool("report", "write_report", "report", learned="$learned", conflicts="$conflicts"),
         ],

@@ -117,8 +117,7 @@ class Storm:
         before = frozenset(self.oracle.stable)
         listed = await self._done(name, "facts", limit=0)
         if listed is not None:
-            contents = {fact["content"] for fact in listed["facts"]}
-            self.oracle.saw_during_the_storm(name, before, contents, listed["completeness"])
+            self.oracle.saw_during_the_storm(name, before, {fact["content"] for fact in listed["facts"]}, listed["completeness"])
 
     async def _done(self, name: str, what: str, **fields: object) -> dict[str, Any] | None:
         """What came back; None where nothing did, because the agent ended."""
@@ -178,8 +177,7 @@ async def storm(
             with tempfile.TemporaryDirectory(prefix="storm-") as folder:
                 print(f"seed {seed}, {topology} over {kind}", flush=True)
                 async with opened(kind, Path(folder), topology) as ground:
-                    one = Storm(ground, chance, report, converged_within_s)
-                    await one.rounds(faults)
+                    await Storm(ground, chance, report, converged_within_s).rounds(faults)
                     if report.violations:
                         print(ground.logs(), file=sys.stderr)
     return report

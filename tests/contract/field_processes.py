@@ -14,8 +14,6 @@ from hive_mind.runtime.workers import Contact
 from tests.contract.field_fleets import Fleet, Sight, Story
 from tests.contract.field_probes import fixed
 
-AGENTS = ["ada", "bob"]
-
 
 async def pids(fleet: Fleet) -> list[int]:
     return [one.pid for one in (await fleet.controller.observe()).values()]
@@ -76,7 +74,7 @@ async def is_within(fleet: Fleet) -> str:
 def agents(mode: str) -> list[dict[str, Any]]:
     # Spans are sent at once, not after five seconds.
     env = {"MODE": mode, "OTEL_BSP_SCHEDULE_DELAY": "50"}
-    return [{"name": name, "env": env} for name in AGENTS]
+    return [{"name": name, "env": env} for name in ["ada", "bob"]]
 
 
 def lone(memory_mb: int) -> list[dict[str, Any]]:

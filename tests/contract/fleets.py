@@ -184,8 +184,7 @@ class HiveHome(Home):
         if self._former is not None:
             members._journals = self._former._journals
         self._former = members
-        local = super().memory(embedder, **options)
-        return InHive(local, members, self._plan)
+        return InHive(super().memory(embedder, **options), members, self._plan)
 
 
 def home_for(name: str, folder: Path) -> Home:

@@ -101,8 +101,7 @@ class Attacked:
             for name, share in node.partitions.shares.items()
             if len(share)
         }
-        entries = sorted(encode(entry) for entry in node.registry.entries())
-        return live, entries, self.membership.topology
+        return live, sorted(encode(entry) for entry in node.registry.entries()), self.membership.topology
 
     async def believes_of_members(self) -> tuple[Any, ...]:
         """Who lives, wants in or wants out, and which topologies are kept; without for how long nobody was heard."""

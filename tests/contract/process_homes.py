@@ -81,8 +81,7 @@ class ProcessHome(Home):
 
     def memory(self, embedder: Embedder | None = None, **options: Any) -> "InProcesses":
         made = embedder or NoEmbedder()
-        local = super().memory(made, **options)
-        return InProcesses(local, Door(self, has_vectors=bool(made.model)))
+        return InProcesses(super().memory(made, **options), Door(self, has_vectors=bool(made.model)))
 
     async def begin(self, *, has_vectors: bool) -> RunningMember:
         """Open this process's member, after those of the others."""

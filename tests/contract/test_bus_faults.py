@@ -23,7 +23,6 @@ from tests.waiting import until
 
 Run = Callable[[Scenario], None]
 
-ROOT = Path(__file__).parents[2]
 
 # Whatever a broker refuses is told within this time.
 _TOLD_WITHIN_S = 60
@@ -251,7 +250,7 @@ async def consumer(world: World, count: int) -> AsyncIterator[subprocess.Popen[s
     where = harness.address(), harness.settings().credential, str(harness.settings().state or "") or None
     command = [sys.executable, "-m", "tests.contract.bus_consumer", harness.address().backend, world.hive, "bob", str(count)]
     pipe = subprocess.PIPE
-    with Forked(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
+    with Forked(command, cwd=Path(__file__).parents[2], stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdin is not None
         process.stdin.write(msgspec.json.encode(where).decode() + "\n")
         process.stdin.flush()

@@ -49,8 +49,7 @@ async def fleet(home: Path) -> AsyncIterator[HiveController]:
 
 
 async def apply(controller: HiveController, wanted: Source) -> None:
-    outcome = await controller.apply(wanted, timeout_s=180)
-    assert outcome.problems == ()
+    assert (await controller.apply(wanted, timeout_s=180)).problems == ()
     assert not await controller.plan(wanted)
     assert (await controller.status()).phase == "Ready"
 

@@ -37,7 +37,6 @@ pytestmark = pytest.mark.slow
 
 ANSWERS = (PoolReply, FactsReply, ListReply, SyncState, SyncStep)
 TRUE = tuple(f"Pump 4 was looked at by fitter {number}." for number in range(8))
-CALM = MembershipSettings(beat_ms=300, suspect_after_ms=60_000)
 # Everybody has time, however slow the machine is.
 PATIENT = RunnerSettings(ask_deadline_ms=30_000, fetch_deadline_ms=30_000)
 _NONE = np.empty(0, dtype=np.float32)
@@ -124,7 +123,7 @@ async def member(
         members=("ada", "bob"),
         replicas=1,
         partitions=16,
-        membership=CALM,
+        membership=MembershipSettings(beat_ms=300, suspect_after_ms=60_000),
         nodes=HiveSettings(gossip=GossipSettings(period_ms=300, first_ms=300, soon_ms=50)),
         runner=PATIENT,
         proof=Proof("require", keys.path, name) if keys else None,

@@ -246,8 +246,7 @@ def a_forger(seed: int) -> Forger:
 
 def for_victim(some: Sequence[Forged]) -> list[Envelope]:
     """What a bus within a process could carry of it."""
-    found = [read(forged.data) for forged in some]
-    return [envelope for envelope in found if envelope is not None and is_for_victim(envelope)]
+    return [envelope for envelope in [read(forged.data) for forged in some] if envelope is not None and is_for_victim(envelope)]
 
 
 async def quiet(bus: EventBus, victim: Attacked) -> None:

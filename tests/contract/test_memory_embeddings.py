@@ -171,8 +171,7 @@ async def test_without_a_model_there_is_nothing_to_embed_with(home: Home):
 
 async def test_facts_learned_without_a_model_get_their_vectors_later(home: Home):
     async with home.memory() as memory:
-        old = await memory.store_fact("pump", "The pump is red.")
-        await memory.supersede(old.id, said("The pump is blue."), "otto")
+        await memory.supersede((await memory.store_fact("pump", "The pump is red.")).id, said("The pump is blue."), "otto")
     async with home.memory(BagOfWords()) as memory:
         assert await memory.reembed() == 2
         both = await found(memory, Query("pump", method="vector", with_superseded=True))

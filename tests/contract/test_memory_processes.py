@@ -53,9 +53,6 @@ def among(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             runner.run(agents.end())
 
 
-QUESTIONS = ("which pump is in hall 2?", "blue door", "hall 5")
-
-
 def test_all_give_the_answers_a_fleet_in_one_process_gives(among, tmp_path):
     async def in_one_process(topology: str) -> dict[str, list[tuple[str, float]]]:
         plan = FleetPlan(topology, NAMES, group_size=2, replicas=2)  # type: ignore[arg-type]
@@ -65,13 +62,12 @@ def test_all_give_the_answers_a_fleet_in_one_process_gives(among, tmp_path):
             await fleet.settled()
             return {
                 question: [(hit.fact.content, hit.score) for hit in await fleet.memory("ben").search_facts(Query(question, 5))]
-                for question in QUESTIONS
+                for question in ("which pump is in hall 2?", "blue door", "hall 5")
             }
 
     async def scenario(agents: Agents) -> None:
         assert await agents.contents("ada") == {*HALLS}, "this one has to be the first: other facts change the scores"
-        topology = agents.topology
-        for question, expected in (await in_one_process(topology)).items():
+        for question, expected in (await in_one_process(agents.topology)).items():
             for name in NAMES:
                 found = await agents[name].do("search", query=question, limit=5)
                 assert (found["completeness"], found["silent"]) == (1.0, []), name

@@ -124,8 +124,7 @@ async def test_what_is_said_again_a_forgetful_hive_keeps_as_long_again_and_what_
 async def test_a_newer_statement_replaces_the_older_one_for_all_until_it_is_taken_back(topology: TopologyName):
     async with among(topology) as (agents, members):
         ada, ben, *_ = agents
-        old = await ada.store_fact("pump", "The pump is red.")
-        new = await ada.supersede(old.id, said("The pump is blue."), "otto")
+        new = await ada.supersede((await ada.store_fact("pump", "The pump is red.")).id, said("The pump is blue."), "otto")
         await members.settled()
         assert await found(ben, "pump") == await found(ada, "pump") == ["The pump is blue."]
 

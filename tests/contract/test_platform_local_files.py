@@ -71,8 +71,7 @@ async def test_variables_reach_the_process_and_references_stay_out_of_files(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOWN_SECRET", "s3cret")
-    found = await ground.start("ada", KEY="${env:TOWN_SECRET}")
-    assert psutil.Process(found.pid).environ()["KEY"] == "s3cret"
+    assert psutil.Process((await ground.start("ada", KEY="${env:TOWN_SECRET}")).pid).environ()["KEY"] == "s3cret"
     assert all(b"s3cret" not in path.read_bytes() for path in ground.folder.rglob("*") if path.is_file())
 
 

@@ -35,8 +35,7 @@ def stranger() -> Iterator["subprocess.Popen[bytes]"]:
 @contextmanager
 def holding(lock: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that holds a lock and says nothing of itself."""
-    command = [sys.executable, "-c", _HOLDER, str(lock)]
-    with Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with Child([sys.executable, "-c", _HOLDER, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         yield holder

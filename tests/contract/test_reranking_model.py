@@ -10,7 +10,6 @@ from hive_mind.ranking.pipeline import RankingSettings
 from tests.builders import Home, found, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.embeddings]
-QUESTION = "How many people live in Berlin?"
 ANSWER = "Berlin had a population of 3,520,031 registered inhabitants."
 MISLEADING = ("Berlin is well known for its museums.", "Berlin is also known for its lakes.")
 
@@ -31,4 +30,4 @@ async def test_an_answer_comes_before_shorter_texts_with_as_many_words_of_the_qu
     for ranking, is_first in ((RankingSettings(), False), (again, True)):
         async with Home().memory(ranking=ranking) as memory:
             await memory.store_facts([said(text, concept="") for text in (ANSWER, *MISLEADING)], "log")
-            assert ((await found(memory, QUESTION))[0] == ANSWER) is is_first
+            assert ((await found(memory, "How many people live in Berlin?"))[0] == ANSWER) is is_first

@@ -39,8 +39,7 @@ async def hive(over: Wire, name: str, folder: Path) -> AsyncIterator[dict[str, R
                 gate=PromotionSettings(is_open=True),
                 membership=MembershipSettings(beat_ms=100),
             )
-            settings = Settings(home=folder / one, store="memory", ann="exact")
-            members[one] = await open_member(settings, plan, NoEmbedder())
+            members[one] = await open_member(Settings(home=folder / one, store="memory", ann="exact"), plan, NoEmbedder())
             stack.push_async_callback(members[one].close)
         for member in members.values():
             assert await member.until_ready(_PATIENCE_S, lambda _: None) == ()

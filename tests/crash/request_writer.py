@@ -18,11 +18,9 @@ from hive_mind.runtime.calls import AgentCalls
 from hive_mind.store import Change
 from hive_mind.store.sqlite import SqliteStore
 
-AGENT = "ada"
-
 
 async def main(home: Path, request: bytes) -> None:
-    async with await open_agent(Settings(home=home, embed="none"), AGENT) as agent:
+    async with await open_agent(Settings(home=home, embed="none"), "ada") as agent:
         fields = msgspec.json.decode(request)
         reply = await AgentCalls(agent, None, is_kept=True).answer(fields.pop("do"), **fields)
     print(msgspec.json.encode(reply).decode())

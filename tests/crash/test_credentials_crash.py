@@ -23,7 +23,6 @@ from tests.unit.credentials.stores import revealed, store_in
 # A child that neither speaks nor dies would hang the test.
 CHILD_MAX_S = 60.0
 ROUNDS = int(os.environ.get("HIVE_KILLS", "8"))
-SETTERS = ("left", "right")
 
 
 class Child:
@@ -68,7 +67,7 @@ def test_processes_that_set_at_once_while_others_change_the_key_and_are_killed_l
     store_in(tmp_path).set("first", "was there before")
     for round_ in range(ROUNDS):
         before = revealed(store_in(tmp_path))
-        children = [*(Child(tmp_path, "set", name) for name in SETTERS), Child(tmp_path, "rotate", "key")]
+        children = [*(Child(tmp_path, "set", name) for name in ("left", "right")), Child(tmp_path, "rotate", "key")]
         for child in rng.sample(children, len(children)):
             child.hear(rng.randrange(1, 12))
         for child in rng.sample(children, len(children)):

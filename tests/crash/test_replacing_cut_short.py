@@ -16,7 +16,6 @@ from tests.acceptance.hive_mind_command import HiveMind
 from tests.sampled import usually
 from tests.servers.forked import run
 
-ROOT = Path(__file__).parents[2]
 CHILD_MAX_S = 120.0
 LAST = "The ferry to Corrin leaves at nine."
 NEW = "The kettle is blue and stands in the kitchen."
@@ -62,7 +61,7 @@ def cuts(home: Home, *command: object) -> Iterator[int]:
     """The command, killed before its first, second … step, each time from the same beginning, until it survives."""
     before = home.folder.with_name("before")
     shutil.copytree(home.folder, before)
-    environment = os.environ | home.hive_mind.environment | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | home.hive_mind.environment | {"PYTHONPATH": str(Path(__file__).parents[2])}
     for step in range(1000):
         shutil.rmtree(home.folder)
         shutil.copytree(before, home.folder)

@@ -55,8 +55,7 @@ def kills(kind: str, folder: Path, seed: int, count: int) -> None:
     work, last = WORKLOADS[kind](), 0
     for n in range(count):
         path = folder / f"{seed}-{n // KILLS_PER_FILE}.sqlite"
-        acknowledged = killed_child(kind, path, random.Random(seed + n))
-        expected = max(acknowledged, last if n % KILLS_PER_FILE else 0)
+        expected = max(killed_child(kind, path, random.Random(seed + n)), last if n % KILLS_PER_FILE else 0)
         last = asyncio.run(survivors(work, path))
         assert last >= expected, f"seed {seed + n}: write {expected} was acknowledged and is lost"
     assert last

@@ -12,13 +12,12 @@ from hive_mind.mcp.server import memory_server
 from hive_mind.runtime.workers.openapi import document
 from tests.inventory.schemas import lines_of
 
-_PACKAGE = Path(hive_mind.__file__).parent
 _METHODS = {"get", "post", "put", "delete"}
 
 
 def http_lines() -> Iterator[str]:
     """Every path that some server of the package answers, as its routes have them; and what may be refused."""
-    for file in sorted(_PACKAGE.rglob("*.py")):
+    for file in sorted(Path(hive_mind.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 yield from _routes(node)

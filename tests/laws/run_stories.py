@@ -21,8 +21,6 @@ from hive_mind.tools import Tool, ToolContext
 from hive_mind.tools.functions import tool
 from tests.laws.run_world import Story, World, approve
 
-NOTES = Path(__file__).parents[2] / "docs" / "examples" / "notes"
-
 
 def said(text: str = "", **calls: Any) -> Reply:
     """A reply with calls, by the name of the tool; a list for several of one."""
@@ -220,7 +218,7 @@ def _incident_tools(world: World, _: RunFiles) -> Sequence[Tool]:
 
 INCIDENTS = Story(
     worker_of(text_of("incident-review")),
-    {"notes": str(NOTES)},
+    {"notes": str(Path(__file__).parents[2] / "docs" / "examples" / "notes")},
     _incident_tools,
     None,
     lambda view: replace_decision(approve(view), edit="notes"),

@@ -92,7 +92,6 @@ FACTS = st.builds(
 )
 SAID = st.builds(Candidate, TEXTS, PHRASES, st.floats(0, 1), speaker=PHRASES, before=TEXTS, keeps_lines=st.booleans())
 STATEMENTS = FACTS.map(lambda one: statement_of(one, "", None))
-HITS = st.builds(hit_of, FACTS, FACTS)
 GIVEN: dict[Any, st.SearchStrategy[Any]] = {
     str: st.one_of(TEXTS, QUESTIONS),
     bytes: st.one_of(st.binary(max_size=200), TEXTS.map(lambda text: text.encode("utf-8", "surrogatepass"))),
@@ -105,7 +104,7 @@ GIVEN: dict[Any, st.SearchStrategy[Any]] = {
     Worded: FACTS,
     Spoken: FACTS,
     Passage: FACTS,
-    Hit: HITS,
+    Hit: st.builds(hit_of, FACTS, FACTS),
     Candidate: SAID,
     Statement: STATEMENTS,
     Content: st.builds(Content, TEXTS, PHRASES, said_at=st.sampled_from(["", "2024-03-05", "soon"]), title=TEXTS),

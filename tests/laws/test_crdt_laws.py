@@ -231,9 +231,7 @@ def test_reconciling_live_dots_and_joining_contexts_is_a_merge(block, monkeypatc
         merged = here.copy("merged")
         merged.merge(there)
 
-        result = synchronised(here, there, seed.to_bytes(8, "big"))
-
-        assert result == merged, f"seed {seed}"
+        assert synchronised(here, there, seed.to_bytes(8, "big")) == merged, f"seed {seed}"
 
 
 @given(HISTORIES)

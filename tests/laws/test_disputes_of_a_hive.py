@@ -18,7 +18,6 @@ from hive_mind.model.messages import TallyReply, WordingRequest
 from tests.hives import Hive, federated, flat, settings, sharded
 
 SEED = 29
-CONCEPTS = ("gateway", "Gateway", "ferry A", "hall 7", "")
 # Three rows to a page: most answers take several.
 PAGED = settings(scatter=ScatterSettings(reply_bytes_max=3 * ROW_BYTES))
 TOPOLOGIES = {"flat": flat(), "federated": federated(), "sharded": sharded(), "a large sharded": sharded(30, 3, 64)}
@@ -33,7 +32,7 @@ def filled(topology: Topology) -> Hive:
         what, where = chance.choice(("port 80", "port 443", "the quay", "line 7")), chance.choice(("", " in May", " since 2024"))
         said.add(f"{subject} {verb} {what}{where}." if number % 3 else f"Meter {number} showed {chance.randint(1, 9)} bar.")
     for text in sorted(said):
-        hive.say(chance.choice(list(hive.nodes)), text, concept=chance.choice(CONCEPTS))
+        hive.say(chance.choice(list(hive.nodes)), text, concept=chance.choice(("gateway", "Gateway", "ferry A", "hall 7", "")))
     hive.wait(5_000)
     return hive
 
@@ -67,8 +66,7 @@ def test_the_pairs_are_those_of_the_full_listing_in_every_topology(name: str):
         assert {fact.fact_id for fact in newest_first(tallied.rows)} == {fact.id for fact in everything}
         assert tallied.completeness == 1.0
         assert ids < {fact.id for fact in everything}
-        found = pairs([fact for fact in everything if fact.id in ids])
-        assert found == pairs(everything) != []
+        assert pairs([fact for fact in everything if fact.id in ids]) == pairs(everything) != []
 
 
 def test_own_facts_are_compared_with_those_of_others_as_in_a_listing():

@@ -11,12 +11,10 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from tests.builders import Home, lines_of, run
 
-FILES = ("/a.md", "/b.md", "/c.md")
 # Some differ in a number alone, so that one may take the place of another.
 PUMPS = tuple(f"Pump {name} runs at {bar} bar." for name in ("north", "south", "east") for bar in (20, 40))
-SAID = (*PUMPS, "The wall is green.")
-TEXT = st.lists(st.sampled_from(SAID), min_size=1, max_size=5, unique=True).map(tuple)
-STEPS = st.lists(st.tuples(st.sampled_from(FILES), TEXT, st.booleans()), min_size=1, max_size=8)
+TEXT = st.lists(st.sampled_from((*PUMPS, "The wall is green.")), min_size=1, max_size=5, unique=True).map(tuple)
+STEPS = st.lists(st.tuples(st.sampled_from(("/a.md", "/b.md", "/c.md")), TEXT, st.booleans()), min_size=1, max_size=8)
 
 
 @given(STEPS)

@@ -72,8 +72,7 @@ def told(envelope: Envelope) -> tuple[object, ...]:
 
 @given(envelopes())
 def test_who_has_the_key_reads_exactly_what_was_sent_whatever_carries_it(envelope: Envelope) -> None:
-    carried = codec.decode(codec.encode(SENDER.encrypted(envelope)))
-    opened = READER.opened(carried)
+    opened = READER.opened(codec.decode(codec.encode(SENDER.encrypted(envelope))))
     assert isinstance(opened, Envelope)
     assert told(opened) == told(envelope)
 

@@ -100,9 +100,7 @@ def test_a_bad_network_only_delays(doings, seed):
 
 @given(DOINGS, SEEDS)
 def test_an_exchange_takes_few_messages_and_none_after_it_is_done(doings, seed):
-    chance = Random(seed)
-    members = lived(doings, chance, GossipSettings())
-    here, there = members[:2]
+    here, there = lived(doings, Random(seed), GossipSettings())[:2]
 
     assert exchange(here, there) <= 6
     exchange(there, here)

@@ -93,8 +93,7 @@ def real_files() -> list[bytes]:
         *ROOT.glob("tests/data/**/*.jsonl"),
         ROOT / "pyproject.toml",
     ]
-    texts = [path.read_bytes() for path in sorted(own)]
-    return texts + [text.encode() for tree in DOCUMENTATION for _, text in documents(tree)]
+    return [path.read_bytes() for path in sorted(own)] + [text.encode() for tree in DOCUMENTATION for _, text in documents(tree)]
 
 
 def spoiled(body: bytes, others: list[bytes], chance: random.Random) -> bytes:
@@ -135,8 +134,7 @@ def test_no_spoiled_file_makes_anything_raise() -> None:
         chance = random.Random(seed)
         body = spoiled(chance.choice(files), files, chance)
         found = document_in(Path(f"a{chance.choice(SUFFIXES[:-1])}"), body)
-        words = body.decode("utf-8", "replace").split()
-        question = " ".join(words[: chance.randrange(1, 12)])[:300]
+        question = " ".join(body.decode("utf-8", "replace").split()[: chance.randrange(1, 12)])[:300]
         try:
             go_through(found.text if isinstance(found, Document) else body.decode("utf-8", "replace"), question)
         except Exception as error:

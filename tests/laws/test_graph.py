@@ -58,8 +58,7 @@ def lived(deeds, seed: int, common=()) -> InMemoryHiveGraph:
 
 def state(hive: InMemoryHiveGraph):
     node = hive.host.nodes["n0"]
-    share = node.partitions.shares["all"]
-    live = {given.dot: given for given in share.all_sealed()}
+    live = {given.dot: given for given in node.partitions.shares["all"].all_sealed()}
     found = {fact.id: (fact.provenance, fact.status, fact.trust) for fact in hive.query_facts("red pump", limit=100)}
     # Not the context: what came and went before the other heard of it leaves a proof there and need not be seen.
     return live, node.registry.entries(), found

@@ -42,8 +42,7 @@ def _hurried() -> Iterator[None]:
 
 
 def embed(text: str) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
-    rng = np.random.default_rng(abs(hash(text)) % (1 << 32))
-    vector = rng.standard_normal(16).astype(np.float32)
+    vector = np.random.default_rng(abs(hash(text)) % (1 << 32)).standard_normal(16).astype(np.float32)
     return (vector / np.linalg.norm(vector)).astype(np.float16).astype(np.float32)
 
 

@@ -53,7 +53,6 @@ PLAIN = [
     *(json.dumps({"type": "episode", "text": text, "source": "a", "learned_at_us": 5}) for text in TEXTS),
     *(json.dumps({"type": "fact", "content": n, "confidence": 0.9, "sources": ["d"], "learned_at_us": 6}) for n in NAMES),
 ]
-KNOWN = st.lists(st.one_of(FACT, EPISODE), max_size=4)
 # Everything that may be named is held somewhere, before or after.
 LINES = st.builds(
     lambda some, at: [*some[:at], *PLAIN, *some[at:]],
@@ -92,7 +91,7 @@ async def everything(store: FactStore) -> object:
 
 
 @settings(deadline=None)
-@given(KNOWN, LINES, st.integers(1, 4), st.integers(0, 12), st.booleans())
+@given(st.lists(st.one_of(FACT, EPISODE), max_size=4), LINES, st.integers(1, 4), st.integers(0, 12), st.booleans())
 def test_in_any_batches_stopped_anywhere_it_is_what_an_awake_memory_takes_in_at_once(
     known: list[str], lines: list[str], batch: int, writes: int, embeds: bool
 ):

@@ -137,9 +137,7 @@ def scored(question, shown, answer, limit, vectors=None):
 
 @given(QUESTIONS, SHOWN, ANSWERS, st.integers(1, 10))
 def test_every_figure_has_its_name_and_stays_in_its_range(question, shown, answer, limit):
-    vectors = np.eye(12, dtype=np.float32)[: len(shown)]
-
-    figures = scored(question, shown, answer, limit, vectors)
+    figures = scored(question, shown, answer, limit, np.eye(12, dtype=np.float32)[: len(shown)])
 
     cut = [f"{name}@{limit}" for name in ("recall", "mrr", "ndcg", "nudcg", "distractors")]
     shown_only = ["source_diversity", "near_duplicates", "mean_cosine", "coverage_gap"]

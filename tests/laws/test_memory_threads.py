@@ -23,10 +23,9 @@ from tests.builders import BagOfWords, Home
 THREADS = 8
 # Of each thread; 12,500 make 100,000.
 CALLS = int(os.environ.get("HIVE_THREAD_CALLS", "25"))
-Call = Callable[[], Coroutine[Any, Any, object]]
 
 
-def calls_of(memory: Memory, thread: int) -> list[Call]:
+def calls_of(memory: Memory, thread: int) -> list[Callable[[], Coroutine[Any, Any, object]]]:
     """One of each kind, in its own words."""
     said = f"Pump {thread} is red."
     return [

@@ -7,8 +7,6 @@ from hive_mind.control.manifests import HiveManifest
 from tests.unit.control.manifests_drawn import manifests
 from tests.unit.control.simulated_fleet import SimulatedFleet
 
-KILLS = st.lists(st.integers(0, 8), max_size=4)
-
 
 @given(manifests(), manifests())
 @settings(deadline=None)
@@ -23,7 +21,7 @@ def test_from_any_manifest_to_any_other_and_then_nothing_is_left_to_do(first: Hi
     assert {agent.name for config in fleet.live() for agent in config.agents} == set(fleet.desired(second).attached)
 
 
-@given(st.lists(manifests(), min_size=2, max_size=5), KILLS, st.randoms(use_true_random=False))
+@given(st.lists(manifests(), min_size=2, max_size=5), st.lists(st.integers(0, 8), max_size=4), st.randoms(use_true_random=False))
 @settings(deadline=None)
 def test_killed_anywhere_and_told_something_else_it_still_gets_there(told, kills, chance) -> None:
     fleet = SimulatedFleet()

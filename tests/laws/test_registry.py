@@ -124,6 +124,5 @@ ANYTHING = st.text(max_size=12) | st.binary(max_size=3) | st.none() | st.integer
 
 @given(st.builds(RegistryEntry, KEYS | ANYTHING, VALUES | ANYTHING, STAMPS | ANYTHING, st.sampled_from(NAMES) | ANYTHING))
 def test_any_entry_at_all_is_taken_or_has_a_reason(entry):
-    registry = Registry(["mod"])
-    is_taken = registry.take([entry], None) == (entry,)
+    is_taken = Registry(["mod"]).take([entry], None) == (entry,)
     assert is_taken == (problem_with(entry) == "")

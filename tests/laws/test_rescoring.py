@@ -16,7 +16,6 @@ from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import asked_for
 from hive_mind.ranking.merge import left_out, most_left, rescored, total
 
-CHANCE = st.randoms(use_true_random=False)
 BESIDE = [None, TermStatistics(0, 0.0), TermStatistics(3, 20.0, {"w0": 2}, 160.0), TermStatistics(9_000, 3e5, {"w1": 8_000}, 4e7)]
 
 
@@ -38,7 +37,7 @@ def index_of(chance: random.Random, words: Sequence[str]) -> FactIndex:
 
 
 @pytest.mark.parametrize("together_bytes_max", [1 << 20, 0], ids=["together", "one by one"])
-@given(st.integers(2, 30), st.integers(1, 6), st.integers(1, 10), st.sampled_from(BESIDE), CHANCE)
+@given(st.integers(2, 30), st.integers(1, 6), st.integers(1, 10), st.sampled_from(BESIDE), st.randoms(use_true_random=False))
 def test_what_members_tell_is_all_that_is_needed(together_bytes_max, size, sets, depth, beside, chance):
     words = [f"w{number}" for number in range(size)]
     indexes = [index_of(chance, words) for _ in range(sets)]

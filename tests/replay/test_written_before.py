@@ -13,7 +13,6 @@ import pytest
 from tests.acceptance.hive_mind_command import HiveMind
 
 KEPT = Path(__file__).parent / "kept" / "written-by-401d5068.tar.xz"
-AGENTS = ("harbour", "ferry", "pumps")
 
 
 @pytest.fixture
@@ -63,5 +62,5 @@ def test_journals_of_a_stopped_fleet_hold_what_its_archive_holds(folder: Path) -
     imported = done(then, "restore", folder / "halvay.zip")
     assert done(now, "restore", folder / "today.zip") == imported
     assert written["assertions"] == imported["assertions"] > 0
-    for agent in AGENTS:
+    for agent in ("harbour", "ferry", "pumps"):
         assert contents(then, agent) == contents(now, agent) == contents(HiveMind(folder / "home"), agent)

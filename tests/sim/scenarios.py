@@ -62,8 +62,7 @@ def a_clock_an_hour_behind_shortens_no_life() -> str:
     world.network.join()
     world.run(5 * MINUTE_MS)
     for machine in members(world):
-        node = node_of(machine)
-        policy = node.policy.at(machine.now)
+        policy = node_of(machine).policy.at(machine.now)
         shown = [given for _, given in assertions_of(machine) if policy.is_visible(given)]
         if not operation.ended_ms or not shown:
             return f"after five minutes of twenty it is gone on {machine.name}"

@@ -35,8 +35,7 @@ async def test_deciding_searches_as_wide_as_the_question_wants():
 
 
 async def test_only_who_asks_for_the_past_gets_it(memory: CognitiveMemory):
-    old = await memory.store_fact("pump", "The pump is red.")
-    await memory.supersede(old.id, said("The pump is blue."), "otto")
+    await memory.supersede((await memory.store_fact("pump", "The pump is red.")).id, said("The pump is blue."), "otto")
     reader = ScriptedReader()
     agent = LearningAgent("a", memory, reader)
     await agent.answer_question("What colour is the pump?")

@@ -94,8 +94,7 @@ async def test_an_order_is_asked_about_and_done_once_somebody_says_yes() -> None
     asked = await talk.reply("Please restart keeper/stalled", "olga")
     assert asked.text.endswith("Shall I restart keeper/stalled? Answer yes or no.")
     assert (await court.state("stalled")).outcome is None
-    done = await talk.reply("yes", "olga", asked.order)
-    assert done.text == "Done: run stalled-again of keeper is unfinished."
+    assert (await talk.reply("yes", "olga", asked.order)).text == "Done: run stalled-again of keeper is unfinished."
     assert (await court.state("stalled")).reason == "given up by olga"
     assert (await court.state("stalled-again")).inputs == {"about": "pumps"}
     # Its ticket is settled with that, and a second yes begins nothing more.

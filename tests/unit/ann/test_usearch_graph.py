@@ -13,8 +13,7 @@ WALK_ONLY = usearch.UsearchSettings(scan_below=0)
 def clustered(count: int, dimension: int = 32, clusters: int = 40) -> np.ndarray:
     """Unit rows around centres: on rows without any structure a graph finds nothing, and real embeddings have some."""
     rng = np.random.default_rng(5)
-    centres = rng.normal(size=(clusters, dimension))
-    rows = centres[rng.integers(clusters, size=count)] + 0.4 * rng.normal(size=(count, dimension))
+    rows = rng.normal(size=(clusters, dimension))[rng.integers(clusters, size=count)] + 0.4 * rng.normal(size=(count, dimension))
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
 
 

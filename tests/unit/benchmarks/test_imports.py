@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-OURS = ("hive_mind", "benchmarks", "tests")
 
 
 @cache
@@ -40,7 +39,7 @@ def test_every_name_that_a_benchmark_takes_of_ours_is_there() -> None:
         (path.relative_to(ROOT).as_posix(), node.module, alias.name)
         for path in (ROOT / "benchmarks").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in ("hive_mind", "benchmarks", "tests")
         for alias in node.names
     }
 

@@ -51,8 +51,7 @@ class Browser:
 
     async def csrf(self, path: str) -> str:
         """What the forms of a page send along."""
-        page = (await self.get(path))[1]
-        return page.split('name="csrf" value="')[1].split('"')[0]
+        return (await self.get(path))[1].split('name="csrf" value="')[1].split('"')[0]
 
     async def until_page(self, path: str, shows: str) -> None:
         """Return when a page shows this."""

@@ -100,8 +100,7 @@ async def test_behind_a_proxy_that_speaks_tls_forms_are_ours_and_the_cookie_neve
         kept = await browser.worker.call("ada", "store", content="The pump is red.")
         path = f"facts/{kept['fact_id']}"
         form = {"agent": "ada", "reason": "because", "csrf": await browser.csrf(f"{path}?agent=ada")}
-        foreign = {**proxied, "Sec-Fetch-Site": "cross-site"}
-        assert (await browser.post(f"{path}/retract", form, headers=foreign))[0] == 403
+        assert (await browser.post(f"{path}/retract", form, headers={**proxied, "Sec-Fetch-Site": "cross-site"}))[0] == 403
         assert (await browser.post(f"{path}/retract", form, headers=proxied, allow_redirects=False))[0] < 400
 
 

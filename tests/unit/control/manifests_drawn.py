@@ -9,7 +9,6 @@ from hive_mind.control.manifests.checking import contradictions
 
 KINDS = ("single", "flat", "federated", "sharded")
 GROUPS = ("north", "south", "west")
-SINGLES = ("ada", "bob", "cyd", "dan", "eve")
 REDIS = "redis://127.0.0.1:6379"
 
 
@@ -66,7 +65,7 @@ def _topologies(draw: st.DrawFn, kind: str) -> dict[str, Any]:
 
 @st.composite
 def _agents(draw: st.DrawFn, names_groups: bool) -> list[dict[str, Any]]:
-    names = draw(st.lists(st.sampled_from(SINGLES), unique=True, max_size=4))
+    names = draw(st.lists(st.sampled_from(("ada", "bob", "cyd", "dan", "eve")), unique=True, max_size=4))
     agents: list[dict[str, Any]] = [{"name": name} for name in names]
     if not agents or draw(st.booleans()):
         agents.insert(draw(st.integers(0, len(agents))), {"name": "reader-{n}", "count": draw(st.integers(1, 5))})

@@ -156,8 +156,7 @@ class SimulatedFleet:
 
     def _learn(self, agent: str, wanted: Desired) -> None:
         process = wanted.allocation.hosts[agent]
-        config = wanted.processes[process]
-        self.running[process] = replace(self.running[process], status=status_of(config))
+        self.running[process] = replace(self.running[process], status=status_of(wanted.processes[process]))
 
     def _intend(self, wanted: Desired) -> None:
         is_shared = wanted.hive.topology != "single"

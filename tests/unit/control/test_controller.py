@@ -168,9 +168,7 @@ async def test_an_agent_that_can_not_start_is_named_and_the_others_run(tmp_path:
     world = World(broken={"bob"})
     began_s = world.now_s
 
-    outcome = await apply(tmp_path, world, source(tmp_path, FLAT))
-
-    assert outcome.problems == ("bob does not run: no such model for bob",)
+    assert (await apply(tmp_path, world, source(tmp_path, FLAT))).problems == ("bob does not run: no such model for bob",)
     assert set(world.alive) == {"ada", "cy"}
     assert world.now_s - began_s < 60
 
@@ -244,9 +242,7 @@ async def test_only_sources_that_changed_are_learned_and_a_bad_one_is_named(tmp_
     world.unreadable = {str(tmp_path / "b.md")}
     world.calls.clear()
 
-    outcome = await apply(tmp_path, world, wanted)
-
-    assert outcome.problems[-1] == f"agent ada can't learn {tmp_path / 'b.md'}: is no text"
+    assert (await apply(tmp_path, world, wanted)).problems[-1] == f"agent ada can't learn {tmp_path / 'b.md'}: is no text"
     assert world.calls == ["call ada ada learn_files"] * 3
 
 

@@ -38,8 +38,7 @@ def exchanged(here, there, key=KEY):
 
 def test_the_order_in_which_dots_came_does_not_matter():
     dots = dots_of(ACTORS, 200)
-    shuffled = Random(1).sample(dots, len(dots))
-    assert DotIndex(shuffled, KEY).dots() == DotIndex(dots, KEY).dots() == tuple(sorted(dots))
+    assert DotIndex(Random(1).sample(dots, len(dots)), KEY).dots() == DotIndex(dots, KEY).dots() == tuple(sorted(dots))
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, module.SMALL - 1, module.SMALL, module.SMALL + 1, 2_000])

@@ -104,8 +104,7 @@ def test_an_identity_may_act_before_its_app_starts():
 def test_modules_get_the_parameters_they_have():
     for module in modules(MAIN):
         has = parameters(AZURE / module.kind)
-        required = {name for name, one in has.items() if not one.has_default}
-        assert required <= given_to(module) <= set(has), module.name
+        assert {name for name, one in has.items() if not one.has_default} <= given_to(module) <= set(has), module.name
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -137,8 +137,7 @@ class Peer:
         return self.transfer(handle, section(0x75, text.encode()), **named)
 
     def request(self, handle: int, asked: dict[str, Any], body: Any = None, reply_to="me") -> None:
-        head = section(0x73, ["r1", None, None, None, reply_to])
-        self.transfer(handle, head + section(0x74, asked) + section(0x77, body))
+        self.transfer(handle, section(0x73, ["r1", None, None, None, reply_to]) + section(0x74, asked) + section(0x77, body))
 
     def _attach(
         self, handle, is_receiver, source, target, *, settles=None, properties=None, capabilities=None, channel=0

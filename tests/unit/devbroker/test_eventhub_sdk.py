@@ -161,8 +161,7 @@ def test_over_tls_with_a_credential_the_way_is_that_of_production(tmp_path):
     made = make_certificates(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(made.certificate, made.key)
-    settings = BrokerSettings(jwt="header.body.signature")
-    with BrokerThread(tls=context, settings=settings) as broker:
+    with BrokerThread(tls=context, settings=BrokerSettings(jwt="header.body.signature")) as broker:
         broker.add_hub("hub", 2)
         named = {
             "fully_qualified_namespace": "127.0.0.1",
@@ -173,7 +172,6 @@ def test_over_tls_with_a_credential_the_way_is_that_of_production(tmp_path):
         with EventHubProducerClient(eventhub_name="hub", credential=Credential("header.body.signature"), **named) as client:
             client.send_event(EventData("x"), partition_id="0")
             assert client.get_partition_properties("0")["last_enqueued_sequence_number"] == 0
-        wrong = Credential("header.body.other")
-        refused = EventHubProducerClient(eventhub_name="hub", credential=wrong, retry_total=0, **named)
+        refused = EventHubProducerClient(eventhub_name="hub", credential=Credential("header.body.other"), retry_total=0, **named)
         with refused, pytest.raises(AuthenticationError):
             refused.send_event(EventData("x"))

@@ -96,8 +96,7 @@ def default_sas(resource="sb://host/hub", expiry="99999999999"):
 
 def put_token(peer, token, audience="sb://host/hub"):
     peer.request(0, {"operation": "put-token", "type": "servicebus.windows.net:sastoken", "name": audience}, token)
-    answer = peer.heard(amqp.TRANSFER)[0]
-    return split(answer.payload).application_map
+    return split(peer.heard(amqp.TRANSFER)[0].payload).application_map
 
 
 def attach_cbs(peer):

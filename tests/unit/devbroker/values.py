@@ -54,8 +54,6 @@ def _containers(inner):
 
 VALUES = st.recursive(st.one_of(SCALARS), _containers, max_leaves=20)
 
-_SIMPLE = st.dictionaries(_TEXT, st.one_of(SCALARS), max_size=4)
-
 
 def section(code, value):
     return bytes((0, 0x53, code)) + encode(value)
@@ -66,7 +64,7 @@ MESSAGES = st.builds(
     header=st.just(b"") | st.just(section(0x70, [True, UByte(4), UInt(1000)])),
     annotations=st.just(b"") | st.dictionaries(_ASCII.map(Symbol), _TEXT, max_size=4).map(lambda value: section(0x72, value)),
     properties=st.just(b"") | st.lists(_TEXT | st.none(), max_size=13).map(lambda value: section(0x73, value)),
-    application=st.just(b"") | _SIMPLE.map(lambda value: section(0x74, value)),
+    application=st.just(b"") | st.dictionaries(_TEXT, st.one_of(SCALARS), max_size=4).map(lambda value: section(0x74, value)),
     body=st.lists(st.binary(max_size=400), max_size=3).map(lambda parts: b"".join(section(0x75, part) for part in parts))
     | VALUES.map(lambda value: section(0x77, value)),
 )

@@ -271,8 +271,7 @@ def test_other_models_read_plain_text(model):
 
 
 def test_a_models_own_prompts_come_first():
-    own = {"query": "query: ", "passage": "passage: "}
-    assert prompts_of("BAAI/bge-base-en-v1.5", own) == Prompts("query: ", "passage: ")
+    assert prompts_of("BAAI/bge-base-en-v1.5", {"query": "query: ", "passage": "passage: "}) == Prompts("query: ", "passage: ")
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from hive_mind.forms import everywhere, explained, schema_of
 from hive_mind.goals.goal import GOAL, Constraint, Goal, GoalFile, SuccessCriterion, first_goal, goal_of, satisfaction
 from tests.documents import printed
 
-ROOT = Path(__file__).parents[3]
 BEGIN = "apiVersion: hive-mind/v1\nkind: Goal\nspec:\n"
 
 
@@ -137,7 +136,7 @@ def test_every_field_says_what_it_is(path: str) -> None:
 
 def test_the_published_schema_is_the_current_one() -> None:
     """If this fails: hive-mind file explain goal --schema > docs/goal.schema.json."""
-    assert json.loads((ROOT / "docs" / "goal.schema.json").read_text("utf-8")) == schema_of(GOAL)
+    assert json.loads((Path(__file__).parents[3] / "docs" / "goal.schema.json").read_text("utf-8")) == schema_of(GOAL)
 
 
 def test_the_schema_takes_the_first_goal_and_refuses_what_nobody_knows() -> None:

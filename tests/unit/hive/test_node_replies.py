@@ -8,7 +8,6 @@ from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
 from hive_mind.model.messages import FactsReply, FactsRequest, ListReply, ListRequest
 from tests.hives import PUMP, PUMP_ID, Hive, federated
 
-OTHERS = "The pump of the others is green."
 LIES = {
     "other words": {"statement": Statement("Forged.", "pump")},
     "nobody's": {"provenance": ()},
@@ -54,7 +53,7 @@ def test_who_is_asked_for_a_fact_by_its_id_puts_nothing_else_under_it(lie):
 def test_a_listing_holds_what_can_be_and_ends(lie):
     hive = Hive(federated())
     hive.say("n0")
-    hive.say("s0", OTHERS)
+    hive.say("s0", "The pump of the others is green.")
     hive.wait(5_000)
     for liar in ("s0", "s1"):
         replying(hive, liar, **lie)

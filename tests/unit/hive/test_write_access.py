@@ -10,7 +10,6 @@ from hive_mind.model.evidence import dot as dot_of
 from hive_mind.model.messages import Announce, Changes, RegistryEntry, Replicate
 from tests.hives import FIRST_MS, MODERATOR, PUMP, Hive, assertion, flat
 
-ROOT = Path(__file__).parents[3]
 STRANGER = actor_id("nobody", b"anything")
 DOOR = assertion("The door is open.", agent="bo")
 
@@ -29,6 +28,6 @@ def test_words_in_anybodys_name_are_believed_a_moderators_too() -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "docs/howto/agents.md"])
 def test_who_begins_is_told_that_write_access_to_the_bus_is_full_control(page: str) -> None:
-    text = " ".join((ROOT / page).read_text("utf-8").split())
+    text = " ".join((Path(__file__).parents[3] / page).read_text("utf-8").split())
     assert "rite access to the bus is full control" in text
     assert "--keys" in text

@@ -12,8 +12,7 @@ from tests.unit.identity.test_keyring import ADA, BOB, NOW_MS, certificate, revo
 
 
 def to_bob(hive: str = "harbour") -> Envelope:
-    sender = Signing(ring(ADA, "ada"), is_required=True)
-    return sender.signed(Envelope("e1", hive, "ada", ("bob",), "Receipt", Receipt("parcel")))
+    return Signing(ring(ADA, "ada"), is_required=True).signed(Envelope("e1", hive, "ada", ("bob",), "Receipt", Receipt("parcel")))
 
 
 def why(envelope: Envelope) -> str:

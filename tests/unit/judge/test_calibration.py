@@ -190,9 +190,6 @@ def test_of_nothing_there_is_no_rate():
     assert JudgeTally().rule_match_rate is None
 
 
-ORIGINS = ("model", "custom", "confirmations")
-
-
 def signal(origin: str, action: JudgmentAction, confidence: float = 0.8) -> Signal:
     return Signal(name=origin, origin=origin, action=action, confidence=confidence)
 
@@ -206,7 +203,7 @@ cases = st.builds(
     lambda person, kind, said: decided(person, kind, **said),
     actions,
     st.sampled_from(["security", "ux"]),
-    st.dictionaries(st.sampled_from(ORIGINS), actions),
+    st.dictionaries(st.sampled_from(("model", "custom", "confirmations")), actions),
 )
 
 

@@ -33,8 +33,6 @@ from hive_mind.judge.judgment import JudgmentAction, Signal
 from hive_mind.model.entry import Entry
 from hive_mind.model.ids import item_id
 
-ACTIONS = list(JudgmentAction)
-
 
 def item(name: str = "a", **fields: Any) -> Item:
     values = {"id": item_id("fact", name, ""), "kind": "fact", "agent": "ines", "subject": name, "title": f"Is {name} true?"}
@@ -109,7 +107,7 @@ def test_what_this_version_never_writes_is_an_error_that_says_so(entries: list[E
     st.sampled_from(["wait", "reject", "retry"]),
     st.integers(0, 5),
     st.integers(0, 5),
-    st.none() | st.builds(said, st.just("ines"), st.sampled_from(ACTIONS)),
+    st.none() | st.builds(said, st.just("ines"), st.sampled_from(list(JudgmentAction))),
 )
 def test_time_alone_never_accepts_and_never_overrules_anybody(on_expiry: Any, expires: int, now: int, decision: Decision | None):
     view = ItemView(item(expires_ms=expires, on_expiry=on_expiry), decision)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hive_mind.measure import EXACT_MAX, Difference, defined, differences, estimate, holm, metric_changes, randomisation_ps
 
 VALUES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 3))
-PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
 
 
 def difference(*pairs):
@@ -136,7 +135,7 @@ def test_what_is_beyond_doubt_is_not_cut_off_by_the_number_of_draws():
     assert 2 / 2**20 <= difference(*[(1.0, 0.0)] * 20).p < 1 / 10_001
 
 
-@given(PAIRS, st.randoms())
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12), st.randoms())
 def test_p_is_a_probability_whatever_the_order_and_whoever_comes_first(pairs, chance):
     p = difference(*pairs).p
 

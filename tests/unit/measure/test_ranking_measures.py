@@ -85,9 +85,7 @@ class TestTheWorkedExampleOf000:
         assert curve == pytest.approx([1.0, 0.369, 0.869, 0.869, 1.256, 1.256, 1.256], abs=5e-4)
 
     def test_removing_the_distractor_is_worth_more_than_it_cost(self):
-        without = ("r1", "r2", "i", "r3")
-
-        gained = nudcg_at_k(without, self.judgements, 5) - nudcg_at_k(self.ranked, self.judgements, 5)
+        gained = nudcg_at_k(("r1", "r2", "i", "r3"), self.judgements, 5) - nudcg_at_k(self.ranked, self.judgements, 5)
         assert gained > 0.631 / (1 + 1 / log2(3) + 1 / 2)
 
 

@@ -11,8 +11,6 @@ from hive_mind.model.fact import Relation
 from hive_mind.store import AddEntity, AddEpisode, AddFact, Link, ReviseFact
 from tests.builders import FIRST_US, fact, said
 
-EPISODE = Episode("e" * 32, "Text.", "ines", "", FIRST_US)
-
 
 def retracted(one):
     return retracting(one, []).facts[0]
@@ -44,7 +42,7 @@ def test_a_new_fact_is_canonical_and_names_nothing_blank():
 
 
 def test_a_new_fact_is_added_with_its_episode_and_entities_before_its_links():
-    changes = take_in([fact(entities=("Ada", "ADA"))], nothing_known, EPISODE).changes
+    changes = take_in([fact(entities=("Ada", "ADA"))], nothing_known, Episode("e" * 32, "Text.", "ines", "", FIRST_US)).changes
 
     assert [type(change) for change in changes] == [AddFact, AddEpisode, Link, AddEntity, Link]
     assert {change.relation for change in changes if isinstance(change, Link)} == {Relation.DERIVES_FROM, Relation.MENTIONS}

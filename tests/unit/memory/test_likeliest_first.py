@@ -21,8 +21,7 @@ def order(found: list[Hit]) -> str:
 
 
 def test_what_more_speaks_for_takes_the_best_place_of_its_group_and_the_others_stay() -> None:
-    given = hits("a", "x", "b", "y", "c", rivals="abc")
-    assert order(likeliest_first(given, {"a": -1.0, "b": 3.0, "c": 1.0})) == "bxcya"
+    assert order(likeliest_first(hits("a", "x", "b", "y", "c", rivals="abc"), {"a": -1.0, "b": 3.0, "c": 1.0})) == "bxcya"
 
 
 def test_where_nothing_is_known_of_who_says_it_the_order_stays() -> None:

@@ -6,9 +6,6 @@ from hypothesis import strategies as st
 
 from hive_mind.model.aggregation import ROW_BYTES, earliest_of, in_order, moment_ms, row, rows_in
 
-IDS = st.binary(min_size=16, max_size=16).map(bytes.hex)
-MOMENTS = st.integers(-(10**14), 10**14)
-
 
 @pytest.mark.parametrize(
     ("said_at", "beginning"),
@@ -45,7 +42,7 @@ def test_what_is_no_time_counts_from_when_it_came(text: str):
     assert moment_ms(f"no {text}", 7) == 7
 
 
-@given(st.dictionaries(IDS, MOMENTS, max_size=20))
+@given(st.dictionaries(st.binary(min_size=16, max_size=16).map(bytes.hex), st.integers(-(10**14), 10**14), max_size=20))
 def test_rows_keep_ids_and_moments_and_their_order_as_bytes_is_that_in_time(moments: dict[str, int]):
     rows = sorted(row(moment, one) for one, moment in moments.items())
     assert dict(rows_in(b"".join(rows))) == moments

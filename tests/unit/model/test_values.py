@@ -28,7 +28,6 @@ from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id, is_id
 from hive_mind.model.query import Contributions, TermStatistics
 from tests.builders import fact, said
 
-CONFIDED = "password: hunter0Xy!2024"
 LONG = "a" * 100_000
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -120,7 +119,7 @@ def test_facts_candidates_and_statements_say_the_same() -> None:
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_field_that_travels_is_looked_through_carried_and_bounded(field: str) -> None:
-    told = with_text(fact("The pump is red."), field, CONFIDED)
+    told = with_text(fact("The pump is red."), field, "password: hunter0Xy!2024")
     statement = statement_of(told, "", None)
 
     assert not decide(told, PromotionSettings()).is_shared

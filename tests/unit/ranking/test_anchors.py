@@ -23,8 +23,7 @@ def first(query: str, right: str, *wrong: str) -> str:
     index = FactIndex(ExactVectors(2))
     for text in (*wrong, right):
         index.add(text, weighted_terms(fact(text)), BETWEEN if text == right else EAST)
-    probe = Probe(tuple(tokenize(query)), anchors(query), EAST)
-    return rank(index.pool(probe), alike, 1)[0].id
+    return rank(index.pool(Probe(tuple(tokenize(query)), anchors(query), EAST)), alike, 1)[0].id
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,7 @@ def test_the_best_match_of_the_names_gains_most_and_the_passage_that_has_them_as
 def test_names_that_are_common_beside_what_was_asked_for_gain_less():
     second, first = pool_of(novel=1.0, poet=0.9), pool_of(novel=9.0)
 
-    gains = lent(BY_NAMES, second, first, "novel")
-
-    assert gains == pytest.approx({"novel": NAMES_WEIGHT / 3, "poet": NAMES_WEIGHT / 3})
+    assert lent(BY_NAMES, second, first, "novel") == pytest.approx({"novel": NAMES_WEIGHT / 3, "poet": NAMES_WEIGHT / 3})
 
 
 @pytest.mark.parametrize("further", [BY_NAMES, CASE])

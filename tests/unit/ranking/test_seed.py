@@ -46,8 +46,7 @@ def test_a_query_without_words_is_not_specific():
 
 
 def test_option_c_gives_half_as_much_again_to_what_names_the_anchor():
-    scores = np.array([0.5, 0.6], np.float32)
-    assert boosted(scores, np.array([1.0, 0.0], np.float32)).tolist() == pytest.approx([0.75, 0.6])
+    assert boosted(np.array([0.5, 0.6], np.float32), np.array([1.0, 0.0], np.float32)).tolist() == pytest.approx([0.75, 0.6])
 
 
 def test_the_worked_example_of_002_puts_d40_before_d41():

@@ -127,9 +127,7 @@ def test_a_cliff_ends_the_results_and_is_told(folder: Path):
 
 
 def test_dynamic_k_keeps_to_its_bounds(folder: Path):
-    steep = {"enabled": True, "gap_threshold_factor": 0.01}
-
-    assert len(search(folder, dynamic_k={**steep, "min_results": 4}).results) >= 4
+    assert len(search(folder, dynamic_k={"enabled": True, "gap_threshold_factor": 0.01, "min_results": 4}).results) >= 4
     assert len(search(folder, dynamic_k={"enabled": True, "gap_threshold_factor": 1000.0, "max_results": 3}).results) == 3
 
 

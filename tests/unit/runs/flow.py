@@ -102,8 +102,7 @@ class Flow:
 
     def gives(self, node: str, *results: e.ToolResult, after_ms: int = 0) -> None:
         """What its calls gave, in the order of the calls."""
-        ids = [one.id for one in self.all(e.CallTool, node)]
-        for id, result in zip(ids, results, strict=True):
+        for id, result in zip([one.id for one in self.all(e.CallTool, node)], results, strict=True):
             self.give(e.ToolGave(id, result), after_ms)
 
     def turn(self, node: str, *calls: ToolCall, results: Sequence[str] = ()) -> None:

@@ -159,8 +159,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
         found.append(Message("assistant", draw(_WORDS), tuple(calls)))
         for one in calls:
             files += 1
-            text = shown("look", draw(_RESULTS), f"look_{files}.txt")
-            found.append(Message("tool", text, call=one.id, name="look"))
+            found.append(Message("tool", shown("look", draw(_RESULTS), f"look_{files}.txt"), call=one.id, name="look"))
     return found
 
 
@@ -205,8 +204,7 @@ def test_every_pointer_and_every_former_conversation_stays_named(messages: list[
 @given(conversations())
 def test_calls_and_their_results_stay_together(messages: list[Message]) -> None:
     now, _ = squeezed(messages)
-    calls = {one.id for message in now for one in message.calls}
-    assert calls == {message.call for message in now if message.role == "tool"}
+    assert {one.id for message in now for one in message.calls} == {message.call for message in now if message.role == "tool"}
 
 
 @given(conversations())
@@ -296,8 +294,7 @@ def test_what_a_person_wrote_is_never_touched(text: str, value: object) -> None:
     theirs = [line for line in with_output(text, "key1", value).split("\n") if not line.startswith("- key1: ")]
     # A heading is added where there was none, and ends of lines and sections where they were missing.
     begun = [line for line in text.split("\n") if line]
-    kept = [line for line in theirs if line]
-    assert kept in (begun, [*begun, "## Outputs"])
+    assert [line for line in theirs if line] in (begun, [*begun, "## Outputs"])
 
 
 @given(_TEXTS, _VALUES, _VALUES)

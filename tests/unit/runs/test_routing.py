@@ -4,11 +4,9 @@ from hive_mind.runs import effects as e
 from hive_mind.runs.steps import Left
 from tests.unit.runs.flow import ACCEPT, ESCALATE, RETRY, Flow, call, worker
 
-FORK = ("a b", "a c", "b d", "c d", "d e")
-
 
 def fork(join: str = "all", **fields: object) -> Flow:
-    return Flow(worker("a", "b", "c", {"id": "d", "join": join}, "e", edges=FORK, **fields))
+    return Flow(worker("a", "b", "c", {"id": "d", "join": join}, "e", edges=("a b", "a c", "b d", "c d", "d e"), **fields))
 
 
 def test_a_run_begins_at_its_entry_and_ends_when_no_edge_leads_on() -> None:

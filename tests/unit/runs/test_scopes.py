@@ -80,8 +80,7 @@ def test_where_a_goal_judges_the_whole_only_its_run_reads_what_it_set_and_the_la
 
 @pytest.mark.parametrize("action", [JudgmentAction.ESCALATE, JudgmentAction.ACCEPT])
 def test_what_a_person_rejects_as_a_whole_is_told_to_nobody(action: JudgmentAction) -> None:
-    goal = {"id": "g", "description": "d"}
-    flow = Flow(worker({"id": "a", "outputs": ["sum"]}, goal=goal, scopes={"sum": "fleet"}))
+    flow = Flow(worker({"id": "a", "outputs": ["sum"]}, goal={"id": "g", "description": "d"}, scopes={"sum": "fleet"}))
     flow.do("a", sum=7)
     flow.whole(JudgmentAction.ESCALATE)
     flow.decide(flow.ask(), action)

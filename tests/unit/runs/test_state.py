@@ -41,10 +41,9 @@ NODES = (
     {"id": "d", "join": "all", "requires_approval": True, "visits": 2},
     {"id": "f"},
 )
-EDGES = ["s a", "s b", "b q", "a d", "q d", "d f", "a f failure"]
 SPEC = worker(
     *NODES,
-    edges=EDGES,
+    edges=["s a", "s b", "b q", "a d", "q d", "d f", "a f failure"],
     planner="s",
     pause_nodes=["f"],
     goal={"id": "g"},
@@ -84,8 +83,7 @@ def runs(draw: st.DrawFn) -> tuple[Flow, list[e.Event]]:
     for number in range(draw(st.integers(0, 60))):
         if not flow.wants:
             break
-        effect = draw(st.sampled_from(flow.wants))
-        for event in events_for(effect, draw, number):
+        for event in events_for(draw(st.sampled_from(flow.wants)), draw, number):
             flow.give(event, draw(st.integers(0, 900)))
             events.append(event)
     return flow, events

@@ -139,8 +139,7 @@ async def test_a_revoked_key_stays_so_for_who_heard_of_it_from_others_and_starts
     spent = keys.signing("cleo", "require")
 
     async def begun(town: Town, name: str, folder: Path) -> RunningMember:
-        proof = Proof("require", folder, name)
-        return await town.begin(plan(name, *MEMBERS, topology="flat", proof=proof), store="sqlite")
+        return await town.begin(plan(name, *MEMBERS, topology="flat", proof=Proof("require", folder, name)), store="sqlite")
 
     ada, bob = await begun(town, "ada", tmp_path / "of ada"), await begun(town, "bob", keys.path)
     await until(lambda: ada.silent() == ("cleo",) == bob.silent())

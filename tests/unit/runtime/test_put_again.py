@@ -77,8 +77,7 @@ def test_the_next_process_knows_what_was_done_under_a_key() -> None:
         correct = api.Correct(fact_id=old, content=NEW, source="ada", key="k")
         newer = (await process().do(correct))["fact_id"]
         await process().do(api.Retract(fact_id=newer, key="k"))
-        again = await process().do(correct)
-        return newer, again, await process().do(api.Facts())
+        return newer, await process().do(correct), await process().do(api.Facts())
 
     newer, again, known = served(story)
     assert again == {"fact_id": newer, "sharing": "retracted"}

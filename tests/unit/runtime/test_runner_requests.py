@@ -137,8 +137,7 @@ async def test_a_caller_that_is_cancelled_hurts_nobody() -> None:
         await turns()
         stage.journal.allow()
 
-        results = await asyncio.gather(*callers, return_exceptions=True)
-        assert [result == HELD for result in results] == [False, True] * 5
+        assert [result == HELD for result in (await asyncio.gather(*callers, return_exceptions=True))] == [False, True] * 5
         assert len(await stage.journal.load()) == 10
 
 

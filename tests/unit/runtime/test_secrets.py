@@ -33,13 +33,11 @@ from hive_mind.runtime.workers.config import BusConfig, ModelsConfig, WorkerConf
 from tests.unit.runtime.worker_builders import config, play, running
 from tests.waiting import until
 
-VALUES = {"KEY": "s3cret", "EMPTY": "", "LOOP": "${env:KEY}"}
-
 
 def of(text: str) -> str:
     return resolved(
         text,
-        read_env=VALUES.get,
+        read_env={"KEY": "s3cret", "EMPTY": "", "LOOP": "${env:KEY}"}.get,
         read_file=lambda path: f"text of {path}\n",
         read_credential={"tickets": Secret("tickets", "${env:KEY}\n")}.get,
     )

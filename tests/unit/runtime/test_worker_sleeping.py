@@ -23,8 +23,7 @@ async def test_an_agent_nobody_wants_falls_asleep_and_wakes_when_it_is_asked(tmp
         assert [agent(worker, name).phase for name in NAMES[1:]] == ["ready"] * 3
         assert worker.status().is_ready
 
-        found = await worker.call("ada", "search", query="green wall")
-        assert found["hits"][0]["content"] == "The wall is green."
+        assert (await worker.call("ada", "search", query="green wall"))["hits"][0]["content"] == "The wall is green."
         assert agent(worker, "ada").phase == "ready"
 
 

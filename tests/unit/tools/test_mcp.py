@@ -21,8 +21,6 @@ from hive_mind.tools.mcp import McpTools
 from hive_mind.tools.mcp import open as open_mcp
 from tests.servers.forked_async import installed
 
-ROOT = Path(__file__).parents[3]
-
 
 @pytest.fixture(autouse=True)
 def servers() -> Iterator[None]:
@@ -33,7 +31,7 @@ def servers() -> Iterator[None]:
 
 def server_in(folder: Path, **fields: Any) -> McpServer:
     command = (sys.executable, "-m", "tests.servers.mcp_server", str(folder))
-    return McpServer("tickets", command, env={"PYTHONPATH": str(ROOT)}, **fields)
+    return McpServer("tickets", command, env={"PYTHONPATH": str(Path(__file__).parents[3])}, **fields)
 
 
 def played(server: McpServer, work: Callable[[McpTools, Toolbox], Awaitable[None]]) -> None:

@@ -178,8 +178,7 @@ async def test_a_fact_can_not_end_the_data_nor_become_another_number():
 
 async def test_what_rules_decide_is_counted_once_for_each_rule_and_over_restarts():
     async with tried(by_text({})) as one:
-        ruled = (await one.judged(FERRY))[0].judgment
-        rule = type(ruled)(action=RETRY, reasoning="rule no_pumps", cause="rule", rule="no_pumps")
+        rule = type((await one.judged(FERRY))[0].judgment)(action=RETRY, reasoning="rule no_pumps", cause="rule", rule="no_pumps")
         noted = FactJudge("ann", None, one.log)
         assert [noted.note(PRICE, rule) for _ in range(3)] == [True, False, False]
         await noted.flush()

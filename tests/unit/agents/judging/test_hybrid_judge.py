@@ -74,8 +74,7 @@ def evaluated(judge: HybridJudge, *given: Any, **more: Any) -> Judgment:
 def judged(*replies: str | Exception, goal: Goal = GOAL, **more: Any) -> tuple[Judgment, ScriptedModel]:
     """By a model that is not tried again when its provider is in trouble."""
     model = ScriptedModel(replies)
-    asking = ModelJudge(model, retry=RetrySettings(attempts_max=1))
-    return evaluated(HybridJudge(model=asking, **more), goal, RESULT), model
+    return evaluated(HybridJudge(model=ModelJudge(model, retry=RetrySettings(attempts_max=1)), **more), goal, RESULT), model
 
 
 def test_a_model_is_asked_once_and_its_verdict_kept_with_all_that_it_rests_on():
@@ -217,8 +216,7 @@ def test_a_hidden_criterion_is_judged_and_not_to_be_mentioned():
 
 def test_what_is_known_about_a_goal_reaches_the_model_and_what_rules_look_for_does_not():
     known = GOAL.model_copy(update={"context": {"preference": "short sentences"}})
-    looked_for = Constraint(id="dry", check="'thunder' not in str(result)")
-    goal = known.model_copy(update={"constraints": [POLITE, looked_for]})
+    goal = known.model_copy(update={"constraints": [POLITE, Constraint(id="dry", check="'thunder' not in str(result)")]})
 
     _, model = judged(reply(), goal=goal)
 

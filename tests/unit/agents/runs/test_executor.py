@@ -368,8 +368,7 @@ async def test_where_no_files_are_kept_a_conversation_that_is_too_long_is_a_pers
 async def test_a_model_that_chooses_no_edge_is_a_persons_business(ledger: Ledger) -> None:
     edges = [{"source": "a", "target": one, "on": "model"} for one in "bc"]
     parts = parts_over(ledger, conversation=[sets("x", 1), said("Let me think.")])
-    state = await driven(parts, worker(TALK, "b", "c", edges=edges))
-    assert "did not choose one of b, c" in state.places["p1"].why
+    assert "did not choose one of b, c" in (await driven(parts, worker(TALK, "b", "c", edges=edges))).places["p1"].why
 
     parts = parts_over(ledger, conversation=[sets("x", 1), said("", ("choose", {"target": "c"})), said("done")])
     assert (await driven(parts, worker(TALK, "b", "c", edges=edges), run="s")).path == ("a", "c")

@@ -121,8 +121,7 @@ def test_a_call_that_is_too_slow_or_malformed_is_told_why(tmp_path: Path) -> Non
 
 
 def test_a_result_is_a_file_that_holds_all_of_it_under_the_number_of_its_call(tmp_path: Path) -> None:
-    small = gave({"a": 1}, tmp_path)
-    assert small == ToolResult("{\n  \"a\": 1\n}\n[Saved to 'give_1.txt']", file="give_1.txt")
+    assert gave({"a": 1}, tmp_path) == ToolResult("{\n  \"a\": 1\n}\n[Saved to 'give_1.txt']", file="give_1.txt")
     result = call(run_tools(tmp_path), "big", 7)
     assert result.file == "big_7.txt"
     assert (tmp_path / "runs" / "r" / "big_7.txt").read_text() == "x" * 40_000

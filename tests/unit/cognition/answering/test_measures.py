@@ -30,9 +30,7 @@ def test_without_figure_and_unit_no_weight_and_no_pressure_is_told(text: str):
 
 
 def test_a_quantity_is_answered_by_its_unit():
-    told = hit("The plate of Blue Fox says 833 kilos.", keyword=4.0)
-
-    assert answer("What is the weight of Blue Fox?", told).is_known
+    assert answer("What is the weight of Blue Fox?", hit("The plate of Blue Fox says 833 kilos.", keyword=4.0)).is_known
     assert not answer("What is the weight of Blue Fox?", hit("The plate of Blue Fox says 833 bar.", keyword=4.0)).is_known
 
 

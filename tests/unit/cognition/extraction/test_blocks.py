@@ -89,8 +89,7 @@ def test_code_is_one_block_and_is_not_read_as_text():
 def test_lines_that_are_set_in_are_code_and_keep_their_lines():
     found = blocks("# Fix\nRun this:\n\n    stop foo\n    if slow; then\n        wait\n    fi\n\nDone now.")
 
-    heading = found[0].headings
-    assert found[1] == Block("stop foo\nif slow; then\n    wait\nfi", Layout.CODE, heading, lead="Run this:")
+    assert found[1] == Block("stop foo\nif slow; then\n    wait\nfi", Layout.CODE, found[0].headings, lead="Run this:")
     assert (found[2].text, found[2].layout) == ("Done now.", Layout.PROSE)
 
 

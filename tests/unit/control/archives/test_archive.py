@@ -110,8 +110,7 @@ def test_an_imported_fleet_can_be_applied_in_any_topology(archive: Path, tmp_pat
 
 def test_a_fleet_can_be_imported_under_another_name(archive: Path, tmp_path: Path) -> None:
     assert run(import_(archive, tmp_path, "village")).fleet == "village"
-    text = FleetFolder(tmp_path, "village").manifest_text()
-    assert read_text(text, tmp_path, "manifest").manifest.metadata.name == "village"
+    assert read_text(FleetFolder(tmp_path, "village").manifest_text(), tmp_path, "manifest").manifest.metadata.name == "village"
 
 
 def test_what_an_agent_takes_back_does_not_stay_with_the_hive_for_ever(home: Path, tmp_path: Path) -> None:

@@ -28,8 +28,7 @@ def test_what_an_agent_does_not_say_is_that_of_the_fleet():
 
 def test_agents_without_a_group_go_to_the_smallest():
     agents = [{"name": "ada", "group": "north"}, {"name": "bob"}, {"name": "cyd"}]
-    manifest = manifest_of({"topology": FEDERATED, "agents": agents})
-    assert groups(manifest) == {"ada": "north", "bob": "south", "cyd": "north"}
+    assert groups(manifest_of({"topology": FEDERATED, "agents": agents})) == {"ada": "north", "bob": "south", "cyd": "north"}
 
 
 def test_an_agent_more_before_the_others_changes_nobodys_group():

@@ -37,8 +37,7 @@ def test_what_the_file_says_becomes_fields_of_the_manifest(tmp_path):
 def test_what_is_in_use_in_a_workspace_counts_as_it_was_deployed(tmp_path):
     active = '{"config": "v1", "deployed": {"name": "v1", "collection": "kb", "retrieval": {"depth": 70}}}'
     workspace(tmp_path / "known", active=active)
-    file = manifest(tmp_path, RRF, "known/configs/active.json")
-    assert read_manifest(file).manifest.spec.retrieval.depth == 70
+    assert read_manifest(manifest(tmp_path, RRF, "known/configs/active.json")).manifest.spec.retrieval.depth == 70
 
 
 def test_every_mistake_of_the_file_is_told_with_its_own_line(tmp_path):

@@ -12,7 +12,6 @@ from hive_mind.judge.rules import RULES, RuleSet, rules_of
 from tests.unit.control.bad_manifests import within
 from tests.unit.control.manifests.test_retrieval_file import problems_of
 
-ROOT = Path(__file__).parents[4]
 HEAD = "apiVersion: hive-mind/v1\nkind: Rules\nspec:\n  rules:\n"
 MONEY = HEAD + "    - {id: money, condition: \"'euros' in result.text\", action: escalate}\n"
 KEYS = HEAD + "    - id: keys\n      condition: \"'key' in result.text\"\n      action: retry\n      priority: 200\n"
@@ -92,7 +91,7 @@ def test_without_looking_for_files_none_is_needed(tmp_path: Path) -> None:
 
 def test_the_published_schema_is_that_of_the_code() -> None:
     """If this fails: python -m tests.unit.control.manifests.test_rule_files > docs/rules.schema.json."""
-    assert json.loads((ROOT / "docs" / "rules.schema.json").read_text("utf-8")) == schema_of(RULES)
+    assert json.loads((Path(__file__).parents[4] / "docs" / "rules.schema.json").read_text("utf-8")) == schema_of(RULES)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,7 @@ def test_by_default_process_node_and_agent_are_called_alike():
 
 
 def test_a_bus_in_memory_makes_one_process_called_like_the_fleet():
-    allocation = placed(several(3, 3, bus="memory:"))
-    assert allocation.processes == {"demo": {"demo": ("reader-1", "reader-2", "reader-3")}}
+    assert placed(several(3, 3, bus="memory:")).processes == {"demo": {"demo": ("reader-1", "reader-2", "reader-3")}}
 
 
 def test_one_process_of_a_federated_hive_has_a_node_for_each_group():

@@ -146,12 +146,11 @@ def test_what_only_looks_like_one_stays() -> None:
 
 
 RENDER = {"kubernetes": kubernetes.render, "compose": compose.render, "containerapps": containerapps.render}
-BUS = "servicebus://works-bus.servicebus.windows.net/hive-events"
 
 
 @pytest.mark.parametrize("kind", RENDER)
 def test_no_rendered_file_refers_to_what_a_container_does_not_have(kind: str) -> None:
-    given = source_of(fleet(kind, agents=AGENTS, llm=LLM, bus=BUS))
+    given = source_of(fleet(kind, agents=AGENTS, llm=LLM, bus="servicebus://works-bus.servicebus.windows.net/hive-events"))
     files = RENDER[kind](given, configs_of(given), {})
     assert not any("${credential:" in text for text in files.values())
     assert any(re.search("credential[_-]model[_-]key", text, re.IGNORECASE) for text in files.values())
@@ -172,8 +171,7 @@ def other(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that runs the worker `ada` in itself."""
     run = tmp_path / "fleets" / "town" / "run"
     run.mkdir(parents=True)
-    command = [sys.executable, "-c", _HOLDER, str(run / "ada.lock")]
-    with Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with Child([sys.executable, "-c", _HOLDER, str(run / "ada.lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         yield holder

@@ -18,7 +18,6 @@ from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.cloud import IMAGE, configs_of, fleet, source_of
 from tests.unit.deploy.bicep import AZURE, parameters
 
-EXAMPLE = Path(__file__).parents[4] / "manifests" / "azure.yaml"
 AZURE_BUS = {
     "url": "servicebus://works-bus.servicebus.windows.net/hive-events",
     "searches": "eventhubs://works-hubs.servicebus.windows.net/searches",
@@ -216,8 +215,7 @@ def test_sources_are_looked_for_in_the_image():
     source = source_of(on_azure(agents=[{"name": "ada", "sources": ["notes"]}, {"name": "ben"}]))
     learned = {"ada": (SourceConfig(str(source.folder / "notes/pump.md"), "0" * 64),)}
     document = json.loads(containerapps.render(source, configs_of(source, learned))["parameters.json"])
-    ada = config_of(document["parameters"]["processes"]["value"][0])
-    assert ada.agents[0].sources[0].path == "/sources/notes/pump.md"
+    assert config_of(document["parameters"]["processes"]["value"][0]).agents[0].sources[0].path == "/sources/notes/pump.md"
 
 
 def test_labels_of_the_manifest_become_tags():
@@ -226,7 +224,7 @@ def test_labels_of_the_manifest_become_tags():
 
 
 def test_the_example_for_azure_renders():
-    source = read_manifest(EXAMPLE)
+    source = read_manifest(Path(__file__).parents[4] / "manifests" / "azure.yaml")
     wanted = {agent.name: tuple(agent.sources) for agent in source.manifest.spec.agents}
     learned = SourceReader().read(wanted, source.folder)
     document = json.loads(containerapps.render(source, configs_of(source, learned))["parameters.json"])

@@ -213,8 +213,7 @@ def test_a_process_that_should_be_gone_is_shown_as_long_as_it_runs() -> None:
 
 
 def test_a_long_list_of_reasons_is_cut_to_a_line() -> None:
-    names = [f"r-{number}" for number in range(20)]
-    found = status(state=FleetState(allocation={name: {name: (name,)} for name in names}))
+    found = status(state=FleetState(allocation={name: {name: (name,)} for name in [f"r-{number}" for number in range(20)]}))
     assert condition_of(found, "Ready").message.endswith("and 15 more")
 
 

@@ -67,8 +67,7 @@ def test_whoever_can_write_nothing_is_named_with_the_reason() -> None:
 def name_in_fact(phase: Phase, error: str, **node: Any) -> list[str]:
     nodes, agents = (NodeStatus("ada", **node),), (AgentStatus("ada", "ada", phase="starting"),)
     seen = Running("ada", 7, None, WorkerStatus("ada", 7, "", "town", phase, 1_000, nodes, agents, error=error))
-    wanted = cast(Desired, SimpleNamespace(processes={"ada": None}))
-    return list(shortcomings(wanted, {"ada": seen}, Plan(())))
+    return list(shortcomings(cast(Desired, SimpleNamespace(processes={"ada": None})), {"ada": seen}, Plan(())))
 
 
 def test_the_reason_is_told_before_what_follows_from_it() -> None:

@@ -79,8 +79,7 @@ def test_a_message_expires_after_the_shorter_of_both_times_and_is_gone_unless_th
     assert taken(queue, NOW + 80) == []
     assert queue.quota.messages == 0
     assert queue.dead_letters.take(NOW + 100) is None
-    dead = burying.dead_letters.take(NOW + 10)
-    assert dead.letter.content.application_map["DeadLetterReason"] == "TTLExpiredException"
+    assert burying.dead_letters.take(NOW + 10).letter.content.application_map["DeadLetterReason"] == "TTLExpiredException"
 
 
 def test_what_was_seen_within_the_window_is_taken_once():

@@ -94,8 +94,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(for_good=st.sampled_from([False, False, True]))
     def take(self, for_good):
         self.tick()
-        texts = map(text_of, self.queue.peek(1, self.now))
-        first = next((text for text in texts if self.by_text(text).place == "ready"), "")
+        first = next((text for text in map(text_of, self.queue.peek(1, self.now)) if self.by_text(text).place == "ready"), "")
         kept = self.queue.take(self.now, for_good=for_good)
 
         assert text_of(kept) == first

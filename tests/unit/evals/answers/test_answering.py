@@ -52,9 +52,7 @@ def test_none_answers_nothing() -> None:
 def test_quoting_gives_the_words_of_what_was_found_and_costs_nothing() -> None:
     answerer = opened("quoting", Settings())
 
-    given = asyncio.run(answerer.answer(QUESTION, HITS))
-
-    assert given == GivenAnswer("“Pump D4 runs at 42 bar.”", is_known=True)
+    assert asyncio.run(answerer.answer(QUESTION, HITS)) == GivenAnswer("“Pump D4 runs at 42 bar.”", is_known=True)
     assert (answerer.name, answerer.spent) == ("quoting", Usage())
 
 

@@ -93,7 +93,6 @@ ARMS = [
     Arm("bm25"),
     Arm("random"),
 ]
-SPREAD = ("federated", "sharded", "seed-federated", "routed")
 SIMULATED = [
     Arm("flat", 5, place="simulator"),
     Arm("federated", 7, groups=3, place="simulator"),
@@ -102,7 +101,7 @@ SIMULATED = [
 OTHER_FAULTS = (Fault(), Fault(down=2), Fault(loss=0.3), Fault(slow=2, slow_ms=120))
 CASES = [
     *((arm, Fault()) for arm in ARMS),
-    *((arm, Fault(down=2)) for arm in ARMS if arm.kind in SPREAD),
+    *((arm, Fault(down=2)) for arm in ARMS if arm.kind in ("federated", "sharded", "seed-federated", "routed")),
     *((arm, Fault(down=1, loss=0.1, slow=2, slow_ms=150)) for arm in SIMULATED),
     *(thorough(arm, fault) for arm in SIMULATED for fault in OTHER_FAULTS),
 ]

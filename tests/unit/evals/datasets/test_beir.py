@@ -166,9 +166,6 @@ def test_a_name_is_refused_where_there_is_nothing_to_choose(tmp_path: Path) -> N
         load_dataset(lines(tmp_path / "ines.jsonl", []), "ines", format="memory")
 
 
-Made = Callable[[Path], Path]
-
-
 def exchange_with_holes(tmp: Path) -> Path:
     corpus = [D1, {"_id": "d2", "text": " "}, {"_id": "d3", "text": "…!"}, {"_id": "d4", "text": "A plane flies."}]
     queries = [
@@ -214,7 +211,7 @@ def locomo_with_holes(tmp: Path) -> Path:
     return conversation(tmp, questions, session_2=[{"speaker": "Bob", "dia_id": "D2:1", "text": ""}])
 
 
-COUNTED: Mapping[str, tuple[Made, int, list[str], dict[str, int]]] = {
+COUNTED: Mapping[str, tuple[Callable[[Path], Path], int, list[str], dict[str, int]]] = {
     "exchange": (
         exchange_with_holes,
         2,

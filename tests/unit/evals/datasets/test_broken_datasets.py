@@ -12,8 +12,6 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.load import load_dataset
 from tests.unit.evals.datasets.data_files import D1, Q1, asked, beir, conversation, entry, exchange, longmemeval, question_file
 
-Made = Callable[[Path], Path]
-
 
 def with_bytes(path: Path, body: bytes) -> Path:
     path.write_bytes(body)
@@ -32,7 +30,7 @@ def in_other_encoding(folder: Path, name: str, encoding: str) -> Path:
     return folder
 
 
-REFUSED: Mapping[str, tuple[Made, str]] = {
+REFUSED: Mapping[str, tuple[Callable[[Path], Path], str]] = {
     "no such folder": (
         lambda tmp: tmp / "gone",
         "{tmp}/gone: there is no such file or folder; check the path",

@@ -13,8 +13,6 @@ from hive_mind.evals.generating import CATEGORIES, generate
 from hive_mind.evals.generating.world import COLOURS, Naming, World, words
 from hive_mind.measure.results import holds_any
 
-KINDS = {"chat", "log", "minutes", "ticket"}
-
 
 def written(folder, turns, agents, seed):
     return b"".join(path.read_bytes() for path in write_jsonl(generate(turns, agents, seed), folder))
@@ -66,7 +64,7 @@ def test_turns_come_in_sessions_of_a_day_in_the_order_in_which_they_were_said():
             assert datetime.fromisoformat(before.said_at) <= datetime.fromisoformat(document.said_at)
             assert before.said_at[:10] == document.said_at[:10]
 
-    assert {document.kind for document in scope.documents} == KINDS
+    assert {document.kind for document in scope.documents} == {"chat", "log", "minutes", "ticket"}
     assert len({document.said_at[:7] for document in scope.documents}) > 1
     assert sum(sessions.values()) / len(sessions) > 2
 

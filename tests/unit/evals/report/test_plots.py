@@ -17,7 +17,6 @@ from hive_mind.installation import command_for_extra
 from tests.unit.evals.report.invented import experiment, write_run
 
 ARMS = (Arm("single"), Arm("flat", 10), Arm("sharded", 2), Arm("sharded", 10), Arm("sharded", 100, place="simulator"))
-ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +122,7 @@ def test_without_matplotlib_the_page_has_its_tables_and_says_what_to_install(fol
         "write_report(Path(sys.argv[1]))\n"
     )
 
-    subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=100, cwd=ROOT)
+    subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=100, cwd=Path(__file__).parents[4])
 
     page = (folder / "report.html").read_text("utf-8")
     assert str(escape(no_drawings())) in page

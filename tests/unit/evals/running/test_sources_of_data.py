@@ -38,9 +38,7 @@ def test_a_subset_names_questions_also_where_scopes_are_pooled():
 
 
 def test_so_many_of_each_category_are_spread_over_all_of_them_in_their_order():
-    dataset = Dataset("x", (scope("a", *"ababababac"),))
-
-    assert asked(cut(dataset, per_category=2)) == ["q0", "q1", "q4", "q5", "q9"]
+    assert asked(cut(Dataset("x", (scope("a", *"ababababac"),)), per_category=2)) == ["q0", "q1", "q4", "q5", "q9"]
 
 
 def test_documents_stay_whatever_is_asked_and_a_scope_without_a_question_is_not_learned():

@@ -79,8 +79,7 @@ def storm(town: Town, chance: Random) -> None:
         case 4:
             town.dies_after[chance.choice(town.names)] = chance.randrange(4)
         case 5:
-            missing = [name for name in town.names if name not in town.nodes]
-            for name in missing:
+            for name in [name for name in town.names if name not in town.nodes]:
                 town.boot(name)
         case _:
             town.deliver()

@@ -42,9 +42,7 @@ def test_what_another_wrote_is_handed_on_with_the_head_that_says_whose_it_is():
     author, here = share("n1"), share()
     said(author)
     here.take_changes(author.everything(), Court())
-    box = Outbox(SETTINGS, Random(1), {"all": here}.__getitem__)
-
-    _, (send,) = box.post(["n2"], (("all", tuple(here.members.live)),), 0)
+    _, (send,) = Outbox(SETTINGS, Random(1), {"all": here}.__getitem__).post(["n2"], (("all", tuple(here.members.live)),), 0)
     assert [head.node for head in send.message.changes[0].heads] == ["n1"]
 
 
@@ -297,8 +295,7 @@ def test_what_is_long_is_cut_too_so_that_it_fits_every_message():
 
     _, sends = box.post(["n1"], (("all", dots),), 0)
 
-    sizes = [len(encode_message(send.message)) for send in sends]
-    assert sum(size > 3_000 for size in sizes) == 1
+    assert sum(size > 3_000 for size in [len(encode_message(send.message)) for send in sends]) == 1
     sent = [given.dot for send in sends for changes in send.message.changes for given in changes.adds]
     assert sorted(sent) == sorted(dots)
 

@@ -172,9 +172,7 @@ def test_the_values_of_an_index_are_taken_where_there_is_one(tmp_path):
 
 def test_what_makes_no_sense_is_found_without_a_workspace():
     config = RetrievalConfig(name="v1", filters={"category": ["faq"]})
-    collection = Collection(name="kb", filterable_fields=["category"])
-
-    found = semantic(config, collection, {"category": {"faqs": 2}}, True)
+    found = semantic(config, Collection(name="kb", filterable_fields=["category"]), {"category": {"faqs": 2}}, True)
     assert [(one.level, one.path, one.line) for one in found] == [("error", "filters.category[0]", 0)]
     assert found[0].message == 'no document has category "faq"; did you mean faqs? There are faqs (2)'
 

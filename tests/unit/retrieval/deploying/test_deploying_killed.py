@@ -72,8 +72,7 @@ class TestAKill:
             assert active in (GOOD, BEST)
             seen.add(active.name)
 
-            history = [one.config for one in read_deployments(place.workspace)]
-            assert history == (["good"] if active == GOOD else ["good", "best"])
+            assert [one.config for one in read_deployments(place.workspace)] == (["good"] if active == GOOD else ["good", "best"])
             # Nothing is in the way of the next one.
             assert active == BEST or put(place, "best", now=NOON + timedelta(minutes=1)).entry
             rollback(place.workspace, "ines")

@@ -22,7 +22,6 @@ from tests.unit.retrieval.measurements import QUESTIONS, Ranked, bench, config, 
 ANSWERS = st.lists(st.tuples(st.text("rsDE.", max_size=4), st.text("rsDE.", max_size=4)), min_size=1, max_size=10)
 
 TOPICS = ("tokens", "limits", "webhooks", "errors", "paging", "uploads", "exports", "audits")
-SETTINGS = Settings(embed="none")
 NAIVE = config("naive", retrieval={"method": "keyword"})
 FILTERED = config("filtered", retrieval={"method": "keyword"}, filters={"category": ["api"]})
 
@@ -269,7 +268,7 @@ def measured(workspace, work):
 
     async def run():
         embedder = await backends.load("embed", "none").open()
-        return await work(bench_of(workspace, SETTINGS, embedder))
+        return await work(bench_of(workspace, Settings(embed="none"), embedder))
 
     return asyncio.run(run())
 

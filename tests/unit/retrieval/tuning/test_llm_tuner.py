@@ -17,7 +17,6 @@ def reply(reason="help pages mislead", **sections):
     return json.dumps({"done": False, "reason": reason, "config": config})
 
 
-DONE = '{"done": true, "reason": "nothing is left to gain"}'
 GOOD = reply(filters={"category": ["api"]})
 
 
@@ -30,7 +29,7 @@ def tuner(*script, budget=100_000):
 
 
 def test_the_model_reads_what_misled_and_writes_the_next_configuration(tmp_path):
-    model, one = tuner(GOOD, DONE)
+    model, one = tuner(GOOD, '{"done": true, "reason": "nothing is left to gain"}')
 
     found = tuned(bench(tmp_path), one)
 

@@ -56,9 +56,7 @@ def test_mistakes_are_told_and_asked_about_again(tmp_path):
 
 def test_an_empty_line_and_the_end_of_input_end_it(tmp_path):
     for person in (Person(""), Person()):
-        tuner = PersonTuner(person.ask, person.show)
-
-        assert asyncio.run(tuner.propose(situation_of(tmp_path / str(id(person))))) is None
+        assert asyncio.run(PersonTuner(person.ask, person.show).propose(situation_of(tmp_path / str(id(person))))) is None
 
 
 def test_a_change_without_effect_is_measured_and_noted(tmp_path):

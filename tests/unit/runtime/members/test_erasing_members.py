@@ -18,14 +18,12 @@ from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
 
 ADA = "Ada Lovelace lives at 12 Elm Street."
-PRIVATE = "Ada Lovelace has the key of the vault."
 FERRY = "The ferry leaves at nine."
 SUBJECT = erasure_of("subject", "Ada Lovelace")
-MODERATED = HiveSettings(standing=PolicySettings(moderators=("ann",)))
 
 
 def member(name: str) -> MemberPlan:
-    return plan(name, "ann", "ben", "cleo", nodes=MODERATED)
+    return plan(name, "ann", "ben", "cleo", nodes=HiveSettings(standing=PolicySettings(moderators=("ann",))))
 
 
 def files_with(folder: Path, text: str) -> list[str]:
@@ -52,7 +50,7 @@ async def test_also_what_a_member_that_was_away_had_told_nobody(tmp_path: Path, 
         await one.until_ready(10, lambda _: None)
     await ann.memory.store_fact("ada", ADA)
     await ann.memory.store_fact("ferry", FERRY)
-    await cleo.memory.local_store_fact("ada", PRIVATE)
+    await cleo.memory.local_store_fact("ada", "Ada Lovelace has the key of the vault.")
     await until(lambda: all(len(one.member.node.partitions.shares["all"]) == 2 for one in (ann, ben, cleo)))
     await cleo.close()
     refuse(tmp_path)

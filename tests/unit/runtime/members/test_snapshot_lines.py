@@ -30,14 +30,13 @@ def assertions(draw: st.DrawFn) -> Assertion:
     )
 
 
-APPOINTMENTS = st.none() | st.builds(Appointment, STAMPS, WORDS)
 ENTRIES = st.builds(
     RegistryEntry,
     st.builds("agent/{}".format, SAID),
     st.just('{"domain": "x"}') | st.just(""),
     STAMPS,
     WORDS,
-    appointment=APPOINTMENTS,
+    appointment=st.none() | st.builds(Appointment, STAMPS, WORDS),
 )
 
 

@@ -18,8 +18,7 @@ def lines(name: str, body: bytes) -> list[str]:
 
 def test_a_pdf_is_read_page_by_page_and_pages_without_text_are_counted() -> None:
     body = made.pdf("The valve opens at 9 bar.", "", "The pump is red.")
-    found = document_in(Path("a.pdf"), body)
-    assert found == Document("The valve opens at 9 bar.\n\nThe pump is red.", {"page without text": 1})
+    assert document_in(Path("a.pdf"), body) == Document("The valve opens at 9 bar.\n\nThe pump is red.", {"page without text": 1})
 
 
 def test_a_sentence_goes_on_from_one_page_to_the_next_and_a_parted_word_is_whole() -> None:

@@ -10,7 +10,6 @@ from hive_mind.runtime.texts.text_files import document_in
 from tests.unit.runtime.texts import made
 
 _BOMB = '<!ENTITY e "bomb">' + "".join(f'<!ENTITY e{n} "{f"&e{n - 1 if n > 1 else str()};" * 20}">' for n in range(1, 12))
-_NESTED = "<w:p>" * 100_000
 
 
 def reason(name: str, body: bytes) -> str:
@@ -88,7 +87,7 @@ def test_entities_are_neither_multiplied_nor_fetched(declared: str) -> None:
 
 
 def test_what_is_nested_without_end_is_damaged() -> None:
-    assert reason("a.docx", made.docx(_NESTED))
+    assert reason("a.docx", made.docx("<w:p>" * 100_000))
 
 
 def test_what_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,8 +106,7 @@ def test_a_talk_with_an_assistant_may_have_a_message_a_line():
         {"role": "user", "content": "I live in Porto."},
         {"role": "assistant", "content": [{"type": "text", "text": "Noted."}]},
     ]
-    text = text_of_threads("\n".join(map(json.dumps, lines)), {})
-    assert text == "user: I live in Porto.\n\nassistant: Noted.\n"
+    assert text_of_threads("\n".join(map(json.dumps, lines)), {}) == "user: I live in Porto.\n\nassistant: Noted.\n"
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,7 @@ async def test_a_client_that_does_not_know_beats_gets_the_reply_alone_and_its_st
 
 @pytest.fixture
 def sleeper() -> Iterator[psutil.Process]:
-    command = [sys.executable, "-c", "import signal; signal.pause()"]
-    with Child(command) as child:
+    with Child([sys.executable, "-c", "import signal; signal.pause()"]) as child:
         yield psutil.Process(child.pid)
         child.kill()
 

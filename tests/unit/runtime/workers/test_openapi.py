@@ -19,7 +19,6 @@ from tests.unit.runtime.workers.test_health import KNOWN, Caller, calling
 
 GATE = "The gate is blue."
 TEXT = "The pump is red. The ferry leaves at nine."
-STREAM = {"Accept": "text/event-stream"}
 WAYS: list[tuple[str, dict[str, Any]]] = [("", {"do": "stats"}), ("/stats", {})]
 
 
@@ -136,7 +135,7 @@ async def test_a_request_that_is_not_there_is_not_found(tmp_path: Path) -> None:
 async def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Path) -> None:
     async def events(call: Caller, what: str, **fields: object) -> list[tuple[str, Any]]:
         url = f"http://127.0.0.1:{call.port}/v1/agents/ada/{what}"
-        async with call._session.post(url, headers=KNOWN | STREAM, json=fields) as response:
+        async with call._session.post(url, headers=KNOWN | {"Accept": "text/event-stream"}, json=fields) as response:
             assert (response.status, response.content_type) == (200, "text/event-stream")
             # On a busy machine a comment says in between that it goes on.
             told = [block for block in (await response.text()).split("\n\n")[:-1] if not block.startswith(":")]
