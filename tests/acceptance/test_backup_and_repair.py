@@ -8,10 +8,6 @@ import pytest
 from tests.acceptance.hive_mind_command import HiveMind
 
 
-def record_of(hive_mind: HiveMind) -> Path:
-    return hive_mind.home / "agents" / "default" / "memory.sqlite"
-
-
 def facts_of(hive_mind: HiveMind) -> set[str]:
     return {fact["content"] for fact in hive_mind("facts", "list", "--limit", 1000, "-o", "json").json}
 
@@ -63,7 +59,7 @@ def test_a_damaged_memory_is_named_and_repaired(hive_mind: HiveMind, tmp_path: P
     notes = tmp_path / "many.txt"
     notes.write_text("\n".join(f"Pump {number} stands in hall {number % 7} and is red.\n" for number in range(300)))
     hive_mind("learn", notes)
-    before, record = facts_of(hive_mind), record_of(hive_mind)
+    before, record = facts_of(hive_mind), hive_mind.home / "agents" / "default" / "memory.sqlite"
     body = bytearray(record.read_bytes())
     at = body.index(b"Pump 77 stands", body.index(b"Pump 77 stands") + 1)
     body[at + 3] ^= 0x04

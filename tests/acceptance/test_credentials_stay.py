@@ -93,12 +93,11 @@ def everything_about(process: psutil.Process) -> Iterator[tuple[str, str]]:
 def processes_with_a_value(home: Path) -> list[str]:
     """The last word of the command line of each, with what has it."""
     return sorted(
-        f"{which}: {text}" for one in processes_of(home) for which, text in everything_about(one) if shows_a_value(text)
+        f"{which}: {text}"
+        for one in processes_of(home)
+        for which, text in everything_about(one)
+        if any(form.decode() in text for form in spellings())
     )
-
-
-def shows_a_value(text: str) -> bool:
-    return any(form.decode() in text for form in spellings())
 
 
 def test_values_are_used_and_stay_nowhere(command: HiveMind, tmp_path: Path) -> None:

@@ -260,16 +260,12 @@ def test_in_a_fleet_rules_of_its_manifest_and_of_its_people_decide_about_runs_al
         assert (proposal["coverage"], proposal["rule"]["condition"]) == (12, "'eval(' in result.get('code', '')")
         approved = hive_mind("rules", "approve", "--from", learned, "--of", "1", "--as", "ines")
         assert approved.code == 0, approved
-        wait_until(lambda: is_known_to(hive_mind, "learned_no_eval"))
+        wait_until(lambda: "learned_no_eval" in {one["id"] for one in hive_mind("rules", "list", "-o", "json").json})
 
         thirteenth = in_fleet(hive_mind, "last", "y = eval(z)")
         assert (thirteenth["status"], thirteenth["waiting"][0]["title"][:28]) == ("parked", "write: rule learned_no_eval ")
         assert (figures := hive_mind("judge", "ben", "-o", "json").json)["by_rule"] == 2, figures
     assert hive_mind("delete", "--purge", "--yes").code == 0
-
-
-def is_known_to(command: HiveMind, rule: str) -> bool:
-    return rule in {one["id"] for one in command("rules", "list", "-o", "json").json}
 
 
 def test_of_two_rules_the_higher_priority_decides_and_no_model_is_asked(hive_mind: HiveMind, tmp_path: Path) -> None:

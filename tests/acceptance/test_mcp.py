@@ -210,19 +210,15 @@ def test_clients_at_once_lose_nothing_while_the_process_behind_them_is_killed(
             for one in range(facts):
                 await told(client, "remember", text=f"Valve {number}-{one} stands in hall {one}.", source=f"client {number}")
 
-    async def killing(writers: "asyncio.Future[Any]") -> int:
-        done = 0
-        while not writers.done() and done < kills:
+    async def story() -> int:
+        writers = asyncio.gather(*map(writing, range(clients)))
+        killed = 0
+        while not writers.done() and killed < kills:
             await asyncio.sleep(random.uniform(0.5, 2.0))
             if pid := resident_of(command):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-                    done += 1
-        return done
-
-    async def story() -> int:
-        writers = asyncio.gather(*map(writing, range(clients)))
-        killed = await killing(writers)
+                    killed += 1
         await writers
         return killed
 

@@ -100,7 +100,8 @@ def test_no_such_run_is_told_and_makes_no_file(hive_mind: HiveMind) -> None:
 def test_a_run_that_waits_goes_on_when_another_process_decides_and_ctrl_c_loses_nothing(hive_mind: HiveMind, worker: Path):
     line = ("run", worker, "--name", "r", "-i", "question=x", "--wait")
     with hive_mind.start(*line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        item = _asked(hive_mind)
+        waits = wait_until(lambda: hive_mind("inbox", "list", "-o", "json").json, "somebody is asked")
+        item = str(waits[0]["item"]["id"])
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -111,11 +112,6 @@ def test_a_run_that_waits_goes_on_when_another_process_decides_and_ctrl_c_loses_
         out, _ = process.communicate(timeout=30)
     assert process.returncode == 0
     assert out.startswith(b"run r: accepted")
-
-
-def _asked(hive_mind: HiveMind) -> str:
-    waits = wait_until(lambda: hive_mind("inbox", "list", "-o", "json").json, "somebody is asked")
-    return str(waits[0]["item"]["id"])
 
 
 def test_a_damaged_run_does_not_hide_the_others(hive_mind: HiveMind, worker: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.topology import Topology
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.disputes import disputed
@@ -19,7 +18,7 @@ from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
 from hive_mind.runtime.node.runner import RunnerSettings
 from tests.builders import Home, found, run, said
-from tests.contract.fleets import AGENTS, Door, HostedNode, Members, plan_of
+from tests.contract.fleets import AGENTS, Door, Members, plan_of
 from tests.contract.scenarios_of_agents import DEADLINE_MS, among
 
 pytestmark = pytest.mark.usefixtures("loop_of_its_own")
@@ -149,7 +148,9 @@ async def test_what_is_stored_for_one_agent_alone_never_leaves_it(topology: Topo
         assert await found(ada, "pump") == ["The pump is red."]
         assert await found(ben, "pump") == await ben.get_all_facts() == []
         assert await ben.get_fact(kept.id) is None
-        assert not any(share.members.items() for hosted in members.hosted.values() for share in shares_of(hosted))
+        assert not any(
+            share.members.items() for hosted in members.hosted.values() for share in list(hosted.node.partitions.shares.values())
+        )
 
 
 async def test_the_gate_holds_a_password_back_and_says_so(topology: TopologyName):
@@ -303,10 +304,6 @@ def reachable_share(topology: Topology, asker: str, stopped: set[str]) -> float:
 
 def holders(topology: Topology, asker: str, fact_id: str) -> set[str]:
     return set(topology.holders(topology.home(fact_id, asker)))
-
-
-def shares_of(hosted: HostedNode) -> list[PartitionReplica]:
-    return list(hosted.node.partitions.shares.values())
 
 
 async def test_an_agent_that_asks_sees_which_facts_of_others_contradict_each_other(topology: TopologyName):

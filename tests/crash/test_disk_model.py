@@ -37,10 +37,6 @@ def sync(inode: int = FILE) -> Change:
     return Change("S", inode, 0, "", b"")
 
 
-def cut(length: int) -> Change:
-    return Change("T", FILE, length, "", b"")
-
-
 OLD, NEW = b"o" * SECTOR, b"n" * SECTOR
 
 
@@ -75,7 +71,7 @@ def test_a_longer_file_may_have_its_length_and_not_its_bytes() -> None:
 
 
 def test_a_file_is_cut_whole_or_not_at_all_and_what_comes_behind_needs_the_cut() -> None:
-    images = left(disk_after(create("a"), write(OLD * 2), sync(), sync(ROOT), cut(0), write(NEW)))
+    images = left(disk_after(create("a"), write(OLD * 2), sync(), sync(ROOT), Change("T", FILE, 0, "", b""), write(NEW)))
     found = contents(images, "a")
     assert {OLD * 2, b"", NEW, bytes(SECTOR)} <= found
     assert not any(content and OLD in content and content != OLD * 2 for content in found)

@@ -53,7 +53,7 @@ def figures() -> dict[str, int]:
     package = _files("hive_mind")
     modules = [path for path in package if path.suffix == ".py"]
     trees = [_tree(path) for path in modules]
-    lengths = sorted(_length(node) for tree in trees for node in _functions(tree))
+    lengths = sorted(((node.end_lineno or node.lineno) - node.lineno + 1) for tree in trees for node in _functions(tree))
     pronouns, generic = shares(trees)
     return {
         "lines of hive_mind": _lines(package),
@@ -120,10 +120,6 @@ def _tokens(path: Path) -> int:
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-
-
-def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def _imported_once(modules: Sequence[Path]) -> int:

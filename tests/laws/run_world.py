@@ -158,7 +158,12 @@ async def played(story: Story, folder: Path | None, cut_at: int = 0, seed: int =
             # Whoever was cut off says the same again, before the run has heard it.
             world.is_cut = False
             await _people(story, world, state)
-    return await _result(world, state)
+    desk = LedgerDesk(world.ledger)
+    views = [view for id in await desk.ids() if (view := await desk.view(id))]
+    streams = [head.stream for head in await world.ledger.heads(VALUES)]
+    shared = {stream: [entry.body.decode() for entry in await world.ledger.read(stream)] for stream in streams}
+    titles = {view.item.id: view.item.title for view in views}
+    return Result(state, titles, written(world.folder), dict(world.happened), world.boundaries, world.news, shared)
 
 
 async def _process(story: Story, world: World, seed: int) -> RunState:
@@ -199,15 +204,6 @@ async def _people(story: Story, world: World, state: RunState) -> None:
     desk = LedgerDesk(world.ledger, clock_ms=world.clock_ms)
     for view in await desk.open():
         await desk.decide(story.person(view))
-
-
-async def _result(world: World, state: RunState) -> Result:
-    desk = LedgerDesk(world.ledger)
-    views = [view for id in await desk.ids() if (view := await desk.view(id))]
-    streams = [head.stream for head in await world.ledger.heads(VALUES)]
-    shared = {stream: [entry.body.decode() for entry in await world.ledger.read(stream)] for stream in streams}
-    titles = {view.item.id: view.item.title for view in views}
-    return Result(state, titles, written(world.folder), dict(world.happened), world.boundaries, world.news, shared)
 
 
 def written(folder: Path | None) -> dict[str, str]:

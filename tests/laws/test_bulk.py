@@ -16,7 +16,7 @@ from hive_mind.ranking.form import Terms, Vocabulary, weighted_terms
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import indexed_terms, tokenize
-from hive_mind.ranking.vector import ExactVectors, VectorArm
+from hive_mind.ranking.vector import ExactVectors
 
 # What tokenizing takes apart or leaves together, and what stands between texts when many are read at once.
 _PIECES = [
@@ -129,12 +129,8 @@ def test_vectors_added_together_are_found_like_vectors_added_singly(arm: type[Ex
 
     assert len(together) == len(singly) == len(places)
     for query in vectors[:50].astype(np.float32):
-        assert_equal(together, singly, query)
-
-
-def assert_equal(together: VectorArm, singly: VectorArm, query: np.ndarray) -> None:
-    for one, other in zip(together.top(query, 10), singly.top(query, 10), strict=True):
-        assert one.tobytes() == other.tobytes()
+        for one, other in zip(together.top(query, 10), singly.top(query, 10), strict=True):
+            assert one.tobytes() == other.tobytes()
 
 
 def test_an_index_finds_what_was_added_together_and_refuses_it_twice() -> None:

@@ -86,12 +86,8 @@ async def _cpu_s(agent: LearningAgent, question: str) -> float:
     return time.process_time() - begun
 
 
-def tried(count: int) -> list[object]:
-    return [count, thorough(1_000)]
-
-
 @pytest.mark.data
-@pytest.mark.parametrize("count", tried(30))
+@pytest.mark.parametrize("count", [30, thorough(1_000)])
 @pytest.mark.parametrize("tree", usually(DOCUMENTATION, DOCUMENTATION[0]))
 async def test_a_tree_of_documentation_is_asked_about_all_that_it_names(tree: str, count: int) -> None:
     await ask_all(tree, count)

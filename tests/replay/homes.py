@@ -109,14 +109,10 @@ def _build_fleet(name: str, *learners: str) -> Callable[[HiveMind], None]:
         _done(command, "apply", "-f", f"{name}.yaml", *_LIMIT)
         for agent, source in zip(learners, ("harbour.txt", "ferry.txt", "pumps.txt", "lighthouse.txt"), strict=False):
             _learn(command, f"--agent {agent}", source)
-        _all_shared(command)
+        wait_until(lambda: not any(row["pending"] for row in command("get", "agents", "-o", "json").json), "all is shared")
         _done(command, *_DELETE)
 
     return build
-
-
-def _all_shared(command: HiveMind) -> None:
-    wait_until(lambda: not any(row["pending"] for row in command("get", "agents", "-o", "json").json), "all is shared")
 
 
 def _begin_alone(command: HiveMind) -> None:

@@ -63,29 +63,25 @@ def in_force(world: World, name: str) -> set[str]:
 def test_what_it_decided_is_kept_on_all_whatever_they_hear_first(weather: Weather, seed: int) -> None:
     """n2 hears nothing of the founder, whose word the appointment is, until all is decided and said."""
     with small_limit():
-        decided_while_some_are_away(weather, seed)
+        world = world_of(weather=weather, seed=seed)
+        world.run(5 * MINUTE_MS)
+        world.network.divide(["n2"])
+        written(world, "n0", f"moderator/{LATE}", "true")
+        world.run(5 * MINUTE_MS)
+        decide(world, FACT_IDS[: DECISIONS // 2])
+        world.network.join()
+        world.network.divide(["n0"])
+        decide(world, FACT_IDS[DECISIONS // 2 : DECISIONS])
+        world.run(5 * MINUTE_MS)
+        world.machines["n2"].crash(loses_tail=Random(seed).random() < 0.5)
+        world.machines["n2"].start()
+        world.run(5 * MINUTE_MS)
+        world.calm_down()
+        world.run(30 * MINUTE_MS)
 
-
-def decided_while_some_are_away(weather: Weather = CALM, seed: int = 0) -> None:
-    world = world_of(weather=weather, seed=seed)
-    world.run(5 * MINUTE_MS)
-    world.network.divide(["n2"])
-    written(world, "n0", f"moderator/{LATE}", "true")
-    world.run(5 * MINUTE_MS)
-    decide(world, FACT_IDS[: DECISIONS // 2])
-    world.network.join()
-    world.network.divide(["n0"])
-    decide(world, FACT_IDS[DECISIONS // 2 : DECISIONS])
-    world.run(5 * MINUTE_MS)
-    world.machines["n2"].crash(loses_tail=Random(seed).random() < 0.5)
-    world.machines["n2"].start()
-    world.run(5 * MINUTE_MS)
-    world.calm_down()
-    world.run(30 * MINUTE_MS)
-
-    assert world.violation is None
-    assert [redacted_by(world, name, LATE) for name in THREE.nodes] == [set(FACT_IDS[:DECISIONS])] * 3
-    assert kept(world, "n0") == kept(world, "n1") == kept(world, "n2")
+        assert world.violation is None
+        assert [redacted_by(world, name, LATE) for name in THREE.nodes] == [set(FACT_IDS[:DECISIONS])] * 3
+        assert kept(world, "n0") == kept(world, "n1") == kept(world, "n2")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -93,38 +89,34 @@ def decided_while_some_are_away(weather: Weather = CALM, seed: int = 0) -> None:
 def test_what_a_dismissed_moderator_says_is_kept_by_nobody_whatever_they_hear_first(weather: Weather, seed: int) -> None:
     """n1, where it sits, and n2 hear of its dismissal only when it has decided more, and the same again."""
     with small_limit():
-        dismissed_while_some_are_away(weather, seed)
+        world, half = world_of(weather=weather, seed=seed), DECISIONS // 2
+        world.run(5 * MINUTE_MS)
+        written(world, "n0", f"moderator/{LATE}", "true")
+        world.run(5 * MINUTE_MS)
+        decide(world, FACT_IDS[:half])
+        world.run(5 * MINUTE_MS)
+        in_office = redacted_by(world, "n1", LATE)
+        world.network.divide(["n0"])
+        written(world, "n0", f"moderator/{LATE}", "false")
+        world.run(2 * MINUTE_MS)
+        decide(world, FACT_IDS[:DECISIONS])
+        world.run(5 * MINUTE_MS)
+        world.machines["n2"].crash(loses_tail=Random(seed).random() < 0.5)
+        world.machines["n2"].start()
+        world.run(5 * MINUTE_MS)
+        world.calm_down()
+        world.run(30 * MINUTE_MS)
 
-
-def dismissed_while_some_are_away(weather: Weather = CALM, seed: int = 0) -> None:
-    world, half = world_of(weather=weather, seed=seed), DECISIONS // 2
-    world.run(5 * MINUTE_MS)
-    written(world, "n0", f"moderator/{LATE}", "true")
-    world.run(5 * MINUTE_MS)
-    decide(world, FACT_IDS[:half])
-    world.run(5 * MINUTE_MS)
-    in_office = redacted_by(world, "n1", LATE)
-    world.network.divide(["n0"])
-    written(world, "n0", f"moderator/{LATE}", "false")
-    world.run(2 * MINUTE_MS)
-    decide(world, FACT_IDS[:DECISIONS])
-    world.run(5 * MINUTE_MS)
-    world.machines["n2"].crash(loses_tail=Random(seed).random() < 0.5)
-    world.machines["n2"].start()
-    world.run(5 * MINUTE_MS)
-    world.calm_down()
-    world.run(30 * MINUTE_MS)
-
-    assert world.violation is None
-    assert in_office == set(FACT_IDS[:half])
-    assert [redacted_by(world, name, LATE) for name in THREE.nodes] == [in_office] * 3
-    assert [in_force(world, name) for name in THREE.nodes] == [in_office] * 3
-    assert kept(world, "n0") == kept(world, "n1") == kept(world, "n2")
-    assert node_of(world.machines["n2"]).refused[AFTER_DISMISSAL] >= half
-    for name in THREE.nodes:
-        world.machines[name].crash(loses_tail=False)
-        world.machines[name].start()
-        assert redacted_by(world, name, LATE) == in_office
+        assert world.violation is None
+        assert in_office == set(FACT_IDS[:half])
+        assert [redacted_by(world, name, LATE) for name in THREE.nodes] == [in_office] * 3
+        assert [in_force(world, name) for name in THREE.nodes] == [in_office] * 3
+        assert kept(world, "n0") == kept(world, "n1") == kept(world, "n2")
+        assert node_of(world.machines["n2"]).refused[AFTER_DISMISSAL] >= half
+        for name in THREE.nodes:
+            world.machines[name].crash(loses_tail=False)
+            world.machines[name].start()
+            assert redacted_by(world, name, LATE) == in_office
 
 
 def lies(world: World) -> list[RegistryEntry]:
@@ -150,28 +142,24 @@ def lies(world: World) -> list[RegistryEntry]:
 
 def test_who_was_never_appointed_forgets_its_own_beyond_the_limit() -> None:
     with small_limit():
-        flooded_by_who_was_never_appointed()
+        world = world_of(weather=replace(CALM, is_signed=True))
+        mail = world.mail
+        assert mail is not None
+        world.run(5 * MINUTE_MS)
+        written(world, "n0", f"moderator/{LATE}", "true")
+        world.run(MINUTE_MS)
+        decide(world, FACT_IDS[:DECISIONS])
+        world.run(MINUTE_MS)
+        flood = Announce(tuple(lies(world)))
 
+        for name in ("n0", "n1"):
+            world.post(THIEF, name, mail.office.signing("n2").signed(mail.bare("n2", (name,), flood)))
+        world.run(30 * MINUTE_MS)
 
-def flooded_by_who_was_never_appointed() -> None:
-    world = world_of(weather=replace(CALM, is_signed=True))
-    mail = world.mail
-    assert mail is not None
-    world.run(5 * MINUTE_MS)
-    written(world, "n0", f"moderator/{LATE}", "true")
-    world.run(MINUTE_MS)
-    decide(world, FACT_IDS[:DECISIONS])
-    world.run(MINUTE_MS)
-    flood = Announce(tuple(lies(world)))
-
-    for name in ("n0", "n1"):
-        world.post(THIEF, name, mail.office.signing("n2").signed(mail.bare("n2", (name,), flood)))
-    world.run(30 * MINUTE_MS)
-
-    for name in THREE.nodes:
-        assert len([entry for entry in kept(world, name) if entry.by == LIAR]) == LIMIT
-        assert redacted_by(world, name, LATE) == set(FACT_IDS[:DECISIONS])
-    assert kept(world, "n0") == kept(world, "n1") == kept(world, "n2")
-    refused = node_of(world.machines["n1"]).refused
-    assert refused["a registry entry with an appointment that no founder sealed"] == 2 * len(FACT_IDS)
-    assert refused["a registry entry of a writer with too many"] > 0
+        for name in THREE.nodes:
+            assert len([entry for entry in kept(world, name) if entry.by == LIAR]) == LIMIT
+            assert redacted_by(world, name, LATE) == set(FACT_IDS[:DECISIONS])
+        assert kept(world, "n0") == kept(world, "n1") == kept(world, "n2")
+        refused = node_of(world.machines["n1"]).refused
+        assert refused["a registry entry with an appointment that no founder sealed"] == 2 * len(FACT_IDS)
+        assert refused["a registry entry of a writer with too many"] > 0

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,6 @@ class Kept:
 
 # No timer of these tests is longer than a moment.
 _HANGS_AFTER_S = 60.0
-
-
-def in_a_loop(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(scenario(), _HANGS_AFTER_S))
 
 
 async def test_what_is_for_others_or_of_no_interest_is_settled_unseen() -> None:
@@ -206,7 +202,7 @@ def test_whatever_happens_each_envelope_is_settled_or_put_aside_once(
         assert len(kept.letters) == kept.box.put_aside
         assert all(attempts <= attempts_max for _, attempts, _ in kept.letters)
 
-    in_a_loop(scenario)
+    asyncio.run(asyncio.wait_for(scenario(), _HANGS_AFTER_S))
 
 
 async def test_a_few_large_ones_fill_it_as_many_small_ones_do_until_they_are_settled() -> None:

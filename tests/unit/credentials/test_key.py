@@ -10,7 +10,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
-from hive_mind.credentials import FileKey, GivenKey, KeyPlace, KeyringKey, new_key
+from hive_mind.credentials import FileKey, GivenKey, KeyringKey, new_key
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable, CredentialUnreadable
 from hive_mind.safe_files import write_whole
 from tests.unit.credentials.stores import revealed, store_in
@@ -43,12 +43,8 @@ def ring() -> Iterator[Ring]:
     keyring.set_keyring(before)
 
 
-def places(tmp_path: Path) -> tuple[KeyPlace, KeyPlace]:
-    return FileKey(tmp_path / "key", write_whole), KeyringKey("/home/somebody/.hive")
-
-
 def test_a_place_holds_what_was_put_there(tmp_path: Path, ring: Ring) -> None:
-    for place in places(tmp_path):
+    for place in (FileKey(tmp_path / "key", write_whole), KeyringKey("/home/somebody/.hive")):
         assert place.keys() == ()
         place.keep(keys := (new_key(), new_key()))
         assert place.keys() == keys

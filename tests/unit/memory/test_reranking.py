@@ -29,13 +29,12 @@ def last_first(_: str, text: str) -> float:
     return 4.0 * TEXTS.index(text) - 10.0
 
 
-def hit(number: int, score: float) -> Hit:
-    return Hit(fact(f"fact {number}"), score, ComponentScores(0, None, 0, 0, 0), Contributions(keyword=score))
-
-
 @given(st.lists(st.floats(0, 2), max_size=8), st.lists(st.floats(0, 1), max_size=8), st.floats(0, 1))
 def test_it_adds_to_those_it_looked_at_and_leaves_the_others_behind_in_their_order(scores, shares, weight):
-    first = [hit(number, score) for number, score in enumerate(sorted(scores, reverse=True))]
+    first = [
+        Hit(fact(f"fact {number}"), score, ComponentScores(0, None, 0, 0, 0), Contributions(keyword=score))
+        for number, score in enumerate(sorted(scores, reverse=True))
+    ]
     shares = shares[: len(first)]
 
     again = reranked(first, shares, weight)

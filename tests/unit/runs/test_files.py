@@ -175,14 +175,10 @@ def squeezed(messages: Sequence[Message], context: int = CONTEXT) -> tuple[tuple
     return now, files
 
 
-def everything(messages: Sequence[Message]) -> str:
-    return "\n".join(message.text for message in messages)
-
-
 @given(conversations())
 def test_no_word_is_lost(messages: list[Message]) -> None:
     now, files = squeezed(messages)
-    there = "\n".join((everything(now), *files.values()))
+    there = "\n".join(("\n".join(message.text for message in now), *files.values()))
     assert all(message.text in there for message in messages)
 
 

@@ -163,14 +163,13 @@ def test_an_agent_answers_what_was_held_true_at_a_time() -> None:
     async def story(calls: AgentCalls) -> Any:
         old = (await calls.do(api.Learn(text=OLD, source="runbook")))["facts"][0]
         await calls.do(api.Correct(fact_id=old, content=NEW, source="correction"))
-        began, ceased = [datetime.fromtimestamp(at / 1e6, UTC).isoformat() for at in (await times(calls, old))]
+        began, ceased = [
+            datetime.fromtimestamp(at / 1e6, UTC).isoformat() for at in ((await calls.do(api.Why(fact_id=old)))["turned_at_us"])
+        ]
         asked = [await calls.do(api.Ask(question="Which port does the gateway use?", as_of=at)) for at in (began, ceased, "")]
         found = await calls.do(api.Search(query="port", as_of=began))
         early = await calls.do(api.Ask(question="Which port does the gateway use?", as_of="2001"))
         return [one["answer"] for one in asked], [hit["content"] for hit in found["hits"]], early["is_known"]
-
-    async def times(calls: AgentCalls, fact_id: str) -> Any:
-        return (await calls.do(api.Why(fact_id=fact_id)))["turned_at_us"]
 
     (then, later, now), found, is_known = asked(story)
     assert OLD in then

@@ -14,10 +14,6 @@ from hive_mind.evals.generating.world import COLOURS, Naming, World, words
 from hive_mind.measure.results import holds_any
 
 
-def written(folder, turns, agents, seed):
-    return b"".join(path.read_bytes() for path in write_jsonl(generate(turns, agents, seed), folder))
-
-
 def test_the_same_seed_gives_the_same_bytes_in_another_process(tmp_path):
     code = f"""
 import pathlib
@@ -29,7 +25,7 @@ write_jsonl(generate(600, 12, 5), pathlib.Path({str(tmp_path / "there")!r}))
     subprocess.run([sys.executable, "-c", code], check=True, timeout=100, env={"PYTHONHASHSEED": "4711"})
 
     there = b"".join(path.read_bytes() for path in sorted((tmp_path / "there").iterdir()))
-    assert there == written(tmp_path / "here", 600, 12, 5)
+    assert there == b"".join(path.read_bytes() for path in write_jsonl(generate(600, 12, 5), tmp_path / "here"))
 
 
 def test_another_seed_gives_another_corpus():

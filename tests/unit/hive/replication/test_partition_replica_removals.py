@@ -6,7 +6,7 @@ from random import Random
 import msgspec
 import pytest
 
-from hive_mind.hive.effects import Put, Received, Taken
+from hive_mind.hive.effects import Put, Received
 from hive_mind.hive.policy import SEAL_BYTES_MAX
 from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX
 from hive_mind.hive.replication.partition_content import Proofs
@@ -18,10 +18,6 @@ from tests.hives import FIRST_MS, MODERATOR, PUMP_ID, Court, Hive, assertion, fl
 COURT = Court()
 ACTOR = b"8 bytes!"
 GOOD = Removal(PUMP_ID, (dot(ACTOR, 1),), "bo", "retracted", Stamp(FIRST_MS))
-
-
-def bytes_of(taken: Taken) -> int:
-    return sum(len(record.value) for record in taken.records if isinstance(record, Put))
 
 
 def voices(count: int) -> list:
@@ -39,7 +35,7 @@ def test_taking_back_what_a_thousand_said_writes_some_kilobytes_for_each_and_not
     taken = here.remove(PUMP_ID, [given.dot for given in here.all_sealed()], MODERATOR, "redacted", Stamp(FIRST_MS), COURT)
 
     assert len(here) == 0
-    assert bytes_of(taken) < 2_000 * 1_000
+    assert sum(len(record.value) for record in taken.records if isinstance(record, Put)) < 2_000 * 1_000
     assert {len(removal.dots) for removal in taken.removals} <= set(range(1, REMOVAL_DOTS_MAX + 1))
 
 

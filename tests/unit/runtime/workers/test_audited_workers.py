@@ -33,16 +33,12 @@ def judged(home: Path, topology: str) -> WorkerConfig:
     return msgspec.structs.replace(whole, review=review, tuning=tuning)
 
 
-def desk_of(worker: Worker) -> LedgerDesk:
+async def decide(worker: Worker, agent: str, text: str, action: JudgmentAction, kind: ItemKind = "audit") -> None:
+    """Answer the audit of this agent's fact, or a question about it, once it lies at the desk."""
     reviewing = worker._agents["ada"]._reviewing
     assert reviewing is not None
     assert reviewing._ledger is not None
-    return LedgerDesk(reviewing._ledger)
-
-
-async def decide(worker: Worker, agent: str, text: str, action: JudgmentAction, kind: ItemKind = "audit") -> None:
-    """Answer the audit of this agent's fact, or a question about it, once it lies at the desk."""
-    desk = desk_of(worker)
+    desk = LedgerDesk(reviewing._ledger)
     async with asyncio.timeout(PATIENCE_S):
         while not (found := [view for view in await desk.open(kind, agent) if view.item.title == text]):  # noqa: ASYNC110
             await asyncio.sleep(0.01)

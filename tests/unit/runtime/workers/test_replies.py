@@ -71,10 +71,6 @@ async def begun(caller: Caller, hook: Webhook, run: str = "r") -> dict[str, str]
     return {how: link.removeprefix("https://hive.example") for how, link in hook.notices[-1]["replies"].items()}
 
 
-async def status_of(caller: Caller, run: str = "r") -> str:
-    return str((await caller.post("/v1/agents/ada", {"do": "run_shown", "run": run}))[1]["ok"]["status"])
-
-
 @pytest.fixture(autouse=True)
 def secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVE_MIND_HOOK_SECRET", SECRET)
@@ -103,7 +99,9 @@ async def test_a_link_shows_by_get_and_decides_by_post_once(tmp_path: Path, capl
         for _ in range(2):
             status, text = await caller.text(links["answer"], headers={"Host": "hive.example"})
             assert (status, "Sail?" in text, '<form method="post">' in text) == (200, True, True)
-        assert await status_of(caller) == "parked", "a look decides nothing"
+        assert str((await caller.post("/v1/agents/ada", {"do": "run_shown", "run": "r"}))[1]["ok"]["status"]) == "parked", (
+            "a look decides nothing"
+        )
         as_json = {"Accept": "application/json"}
         assert (await caller.post(links["answer"], {"text": "yes"}, as_json))[0] == 400, "nobody says who decides"
         assert (await caller.post(links["answer"], {"by": "ines"}, as_json))[0] == 400, "there is no answer"

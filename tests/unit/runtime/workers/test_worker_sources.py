@@ -77,11 +77,8 @@ async def test_agents_that_are_alone_know_what_they_learned_themselves(tmp_path:
 async def test_a_worker_that_starts_again_over_an_edited_source_answers_with_what_that_says_now(
     tmp_path: Path, notes: Path, topology: str
 ) -> None:
-    def edit(time: str) -> None:
-        notes.write_text(f"The ferry to Corrin leaves at {time}. Pump D4 cools the transformers.\n")
-
     for time in ("nine", "eleven"):
-        edit(time)
+        notes.write_text(f"The ferry to Corrin leaves at {time}. Pump D4 cools the transformers.\n")
         async with running(with_agent(config(tmp_path, topology, "sqlite"), "ada", sources=(source(notes),))) as worker:
             await until(lambda worker=worker: worker.status().is_ready and agent(worker, "ada").pending == 0)
             names = ("ada",) if topology == "single" else NAMES
