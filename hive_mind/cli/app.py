@@ -107,7 +107,7 @@ _GENERAL = (
     Entry("inbox", "review.inbox", "See what agents ask people, and decide."),
     Entry("judge", "review.judge", "See how the judge of an agent's facts does: how sure, how right, at what cost."),
     Entry("credentials", "credentials", "Keep secrets encrypted, and refer to them by name."),
-    Entry("keys", "credentials", "Make, issue and revoke the keys by which members of a hive prove who they are."),
+    Entry("keys", "keys", "Make, issue and revoke the keys by which members of a hive prove who they are."),
     Entry(
         "simulate",
         "simulate",
@@ -128,7 +128,7 @@ _GENERAL = (
     Entry("backup", "copies", "Copy the memory of an agent, or of a whole fleet, to a file, even while it learns."),
     Entry("restore", "copies", "Put a copy back: as an agent's memory, or as a fleet."),
     Entry("broker", "broker", "Run a broker for development: Event Hubs and Service Bus on this machine, in memory."),
-    Entry("bus", "broker", "Look at the bus that members of a hive share."),
+    Entry("bus", "bus", "Look at the bus that members of a hive share."),
     Entry("events", "events", "Look at what goes over a bus, and at its dead letters."),
     Entry("file", "file", "Start a manifest, a goal or rules, check files, and look up their fields."),
 )
