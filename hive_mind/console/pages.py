@@ -15,10 +15,9 @@ from aiohttp import web
 from hive_mind.console.seen import report_of
 from hive_mind.console.visit import PER_PAGE, Page, Visit, required, together
 from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.model.bounds import LIMIT_MAX
 from hive_mind.model.fact import is_about
 from hive_mind.model.query import LIMIT, METHOD, METHODS
-
-_LIMIT_MAX = 50
 
 
 async def show_answer(visit: Visit) -> web.StreamResponse:
@@ -45,7 +44,7 @@ async def _asked(visit: Visit) -> dict[str, str]:
     return {
         "agent": await visit.agent(),
         "question": visit.given("q"),
-        "limit": str(visit.number("limit", LIMIT, _LIMIT_MAX)),
+        "limit": str(visit.number("limit", LIMIT, LIMIT_MAX)),
         "method": method if method in METHODS else METHOD,
     }
 

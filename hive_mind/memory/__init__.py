@@ -1,2 +1,2 @@
 """An agent's knowledge. `base` is the protocol an agent sees, `cognitive` one agent's own memory behind it, `distributed` the
-same with a hive behind that; `promotion` is the gate between the two."""
+same with a hive behind that; `gate` is between the two."""

@@ -1,8 +1,9 @@
-"""Asking a worker over HTTP: the one way in which commands, the console, MCP and the platform put requests to a process.
+"""A client of workers over HTTP: by it commands, the console, MCP and the platform put requests to a process. `ask` of a
+resident process has a shorter way, `cli/asking/quick_ask.py`.
 
 Every wait is bounded by silence: a request may take as long as it needs while its process says that it lives
 (`worker_http`). Where it says nothing, the error names the process, its condition and what to do. The other end is
-`workers/health.py`.
+`runtime/workers/health.py`.
 """
 
 import asyncio

@@ -18,6 +18,7 @@ from hive_mind.cli.output import printable, short_id, show, show_indented, show_
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 from hive_mind.model.fact import FORGOTTEN, fact_of
+from hive_mind.model.query import LIMIT
 from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, settings_given
 from hive_mind.runtime.worker_http import body_within, request_bytes, waiting_line
 
@@ -68,7 +69,7 @@ def _reply(options: dict[str, str]) -> Any:
     """The answer of the resident process; None where there is none, or it does not answer."""
     from hive_mind.cli.output import printable
 
-    limit, agent = options.get("limit", "10"), options.get("agent") or _AGENT
+    limit, agent = options.get("limit", str(LIMIT)), options.get("agent") or _AGENT
     if not _NUMBER.fullmatch(limit) or not _NAME.fullmatch(agent):
         return None
     try:

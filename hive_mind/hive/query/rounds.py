@@ -3,8 +3,8 @@
 One member of each set is asked. One that is slow gets a rival, one that is silent is asked again and then replaced, one that
 can't speak for all its set holds is complemented. Those believed dead are asked last, all together, and hardly waited for: they
 may live after all, but an answer must not wait for a group that is gone. By default a rival comes after 100 ms, the second
-request after 200, another member after 400; a silent one is tried last for 10 s. `scatter`, `listing` and `questions` define
-requests and replies.
+request after 200, and another member after 400 where no rival is waited for; a silent one is tried last for 10 s. `scatter`,
+`listing` and `questions` define requests and replies.
 """
 
 from collections.abc import Collection, Container, Iterator, Sequence, Set
