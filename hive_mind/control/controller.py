@@ -394,7 +394,13 @@ async def among_others(change: Callable[[], Awaitable[ConvergenceResult]], patie
 async def _apply(controller: HiveController, agent: str, settings: Settings) -> ConvergenceResult:
     agents = controller.folder.state().agents if controller.folder.exists else ()
     text = json.dumps(_manifest([*dict.fromkeys([*agents, agent])], settings), indent=2)
-    return await controller.apply(read_text(text, settings.home.absolute(), "the resident agents"))
+    outcome = await controller.apply(read_text(text, settings.home.absolute(), "the resident agents"))
+    if not outcome.is_converged:
+        # Its neighbours are nothing to it: what is wrong with them is told to those who ask them.
+        status = await controller.status()
+        if any(view.name == agent and view.is_ready for view in status.agents):
+            return msgspec.structs.replace(outcome, problems=())
+    return outcome
 
 
 def _manifest(agents: list[str], settings: Settings) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def reply_of(name: str, body: bytes) -> Any:
         raise BackendUnavailable(name, "it answered with something that is not a reply") from error
     if "error" not in reply:
         return reply.get("ok")
-    kind, message = str(reply.get("kind", "")), str(reply["error"])
+    kind, message = str(reply.get("kind", "")), str(reply["error"]).removeprefix(f"{name}: ")
     match kind:
         case "InvalidInput":
             raise InvalidInput(message)

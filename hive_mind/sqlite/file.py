@@ -56,12 +56,13 @@ class File:
     """
 
     def __init__(self, path: Path, form: FileFormat) -> None:
-        self.path, self._form = path.resolve(), form
+        # Not `Path.resolve`, to which a loop of links is a defect.
+        self.path, self._form = Path(os.path.realpath(path)), form
         self._lock: Lock | None = None
-        if is_unwritable(self.path):
-            self.is_first, self.connection = False, connect_for_reading(self.path, form)
-            return
         with translating(self.path, form):
+            if is_unwritable(self.path):
+                self.is_first, self.connection = False, connect_for_reading(self.path, form)
+                return
             private_folder(self.path.parent)
             with turn(self.path) if form.is_shared else nullcontext():
                 self._lock = Lock(self.path, form.owner, is_shared=form.is_shared)

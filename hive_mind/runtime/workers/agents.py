@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.agents.agent import LearningAgent
@@ -58,8 +59,9 @@ class WorkerAgent(AgentCalls):
         self._sleep_after_s = config.sleep_after_s if is_kept else 0.0
         self.config, self.sources, self._reviewing = config, sources, reviewing
         self._local = self._own
-        self._is_open = self._is_learning = False
+        self._is_open = self._is_learning = self._has_given_up = False
         self._error = ""
+        self._asked = asyncio.Event()
         self._bad_sources: dict[str, str] = {}
         self._using = 0
         self._used_s = time.monotonic()
@@ -122,12 +124,17 @@ class WorkerAgent(AgentCalls):
             try:
                 async with turns:
                     await self._open(embedder)
-            except HiveError as error:
+            except (HiveError, OSError) as error:
                 if gives_up:
                     raise
                 self._error = str(error)
                 _log.warning("%s can't be opened, and is tried again in %g s: %s", self.name, pause_s, error)
-                await asyncio.sleep(pause_s)
+                self._asked.clear()
+                await asyncio.sleep(_FIRST_PAUSE_S)
+                # It was mended, perhaps, by the one that asks, to whom a minute is long.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause_s - _FIRST_PAUSE_S):
+                        await self._asked.wait()
                 pause_s = min(2 * pause_s, _LAST_PAUSE_S)
             else:
                 # Not "ready" for the moment before it learns.
@@ -142,7 +149,11 @@ class WorkerAgent(AgentCalls):
 
     async def answer(self, request: str, on_event: OnEvent | None = None, /, **fields: object) -> Any:
         if not self._is_open:
-            raise BackendUnavailable(self.name, self._error or "the agent is not open yet; ask again")
+            self._asked.set()
+            advice = "hive-mind rollout restart tries it again" if self._has_given_up else "it is tried again now"
+            raise BackendUnavailable(
+                self.name, f"{self._error}; {advice}" if self._error else "the agent is not open yet; ask again"
+            )
         self._using += 1
         try:
             answer = await super().answer(request, on_event, **fields)
@@ -185,7 +196,7 @@ class WorkerAgent(AgentCalls):
 
     def fail(self, error: BaseException) -> None:
         """It can't go on: a defect, which the others survive."""
-        self._error = f"{type(error).__name__}: {error}"
+        self._error, self._has_given_up = f"{type(error).__name__}: {error}", True
         _log.error("%s has failed: %s", self.name, error, exc_info=error)
 
     async def close(self) -> None:

@@ -48,6 +48,8 @@ class World:
     members: dict[str, set[str]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     """Agents whose process can't start."""
+    failed: set[str] = field(default_factory=set)
+    """Agents that can't be opened in theirs."""
     unreadable: set[str] = field(default_factory=set)
     violations: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
@@ -113,7 +115,14 @@ class World:
         is_single = config.hive.topology == "single"
         nodes = () if is_single else tuple(NodeStatus(n.name, is_ready=n.name in members, members=members) for n in config.nodes)
         at = {agent: node.name for node in config.nodes for agent in node.agents}
-        agents = tuple(AgentStatus(a.name, at[a.name], phase="ready", learned=one.learned.get(a.name, {})) for a in config.agents)
+        agents = tuple(
+            AgentStatus(
+                *(a.name, at.get(a.name, "")),
+                phase="failed" if a.name in self.failed else "ready",
+                learned=one.learned.get(a.name, {}),
+            )
+            for a in config.agents
+        )
         return WorkerStatus(config.process, one.pid, "", config.hive.id, "ready", 0, nodes, agents)
 
     def _refusal(self, config: WorkerConfig) -> str:

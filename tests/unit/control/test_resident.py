@@ -16,10 +16,10 @@ from tests.unit.control.fake_platform import World, surroundings
 HELD_S = 3.0
 
 
-async def kept_open(home: Path, world: World, **patience: float) -> bool:
+async def kept_open(home: Path, world: World, name: str = "ada", **patience: float) -> bool:
     around = replace(surroundings(world), lock_wait_s=0.01)
     async with HiveController.open(home, RESIDENT, around=around) as controller:
-        return (await keep_open(controller, "ada", Settings(home=home, embed="none"), **patience)).is_converged
+        return (await keep_open(controller, name, Settings(home=home, embed="none"), **patience)).is_converged
 
 
 async def test_a_client_waits_for_another_one_that_starts_it_for_long(tmp_path: Path) -> None:
@@ -38,3 +38,10 @@ def test_one_that_is_changed_for_ever_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(FleetLocked, match="is being changed by process"):
         asyncio.run(story())
+
+
+async def test_an_agent_that_can_not_be_opened_keeps_no_other_from_being_kept_open(tmp_path: Path) -> None:
+    world = World(failed={"ada"})
+    assert [await kept_open(tmp_path, world, name) for name in ("ada", "ben", "ada")] == [False, True, False]
+    world.failed.clear()
+    assert await kept_open(tmp_path, world, "ada")

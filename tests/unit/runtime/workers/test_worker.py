@@ -74,6 +74,21 @@ async def test_an_agent_whose_database_is_damaged_fails_alone(tmp_path: Path) ->
         assert (await worker.call("ben", "stats"))["facts"] == 0
 
 
+async def test_an_agent_whose_file_can_not_be_reached_opens_soon_after_somebody_asks(tmp_path: Path) -> None:
+    """A loop of links, since a test may run as root. By itself it is tried after 1, 2, 4, 8, … seconds."""
+    there = tmp_path / "agents" / "ada"
+    there.parent.mkdir(parents=True)
+    there.symlink_to(there)
+
+    async with running(config(tmp_path, store="sqlite")) as worker:
+        await until(lambda: agent(worker, "ada").phase == "failed")
+        await asyncio.sleep(3.5)
+        there.unlink()
+        with pytest.raises(BackendUnavailable, match=r"memory\.sqlite: File exists.*tried again now"):
+            await worker.call("ada", "stats")
+        await until(lambda: agent(worker, "ada").phase == "ready", within_s=2)
+
+
 async def test_a_model_that_can_not_be_had_fails_its_agent_alone(tmp_path: Path) -> None:
     async with running(with_agent(config(tmp_path), "ada", model="nobody:knows-this")) as worker:
         await until(lambda: worker.status().phase == "ready")
