@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import set_by_signals
-from hive_mind.cli.fleet import FleetFormat, fleet_line, show_agents, show_as, show_fleet_line
+from hive_mind.cli.fleet import FleetFormat, broken_conditions, fleet_line, show_agents, show_as, show_fleet_line
 from hive_mind.cli.options import Group
 from hive_mind.cli.output import plain, printable, say, show, show_indented
 from hive_mind.cli.running import FAILED, Stopped
@@ -168,7 +168,7 @@ async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awa
 
 
 async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult", output: FleetFormat) -> None:
-    """Show the actions taken and the processes running now. Ends with exit code 1 where something is not as it should be."""
+    """Show the actions taken and the processes running now. Ends with exit code 1 where it is not as its manifest says."""
     status = await controller.status()
 
     def show_table() -> None:
@@ -178,9 +178,10 @@ async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult
     names = [f"agent/{agent.name}" for agent in status.agents]
     plain_outcome = plain(outcome) | {"is_converged": outcome.is_converged}
     fleets.show_as(output, {"outcome": plain_outcome, "status": plain(status)}, names, show_table)
+    # A fleet that does what its manifest says may have a full disk or a wrong clock all the same.
+    for problem in [*outcome.problems, *(broken_conditions(status) if status.phase == "Degraded" else ())]:
+        say(f"not as it should be: {problem}", style="red")
     if not outcome.is_converged:
-        for problem in outcome.problems:
-            say(f"not as it should be: {problem}", style="red")
         say("look closer with hive-mind status and hive-mind logs AGENT, or run it again to go on")
         raise typer.Exit(FAILED)
 

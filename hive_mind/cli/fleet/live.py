@@ -29,6 +29,7 @@ from hive_mind.cli.fleet import (
     FleetFormat,
     agent_names,
     agent_rows,
+    broken_conditions,
     fleet_line,
     megabytes,
     phase_cell,
@@ -121,11 +122,7 @@ async def watched(controller: "HiveController", every_s: float, folder: Path | N
 def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], height: int) -> RenderableType:
     """The whole screen, in this many lines."""
     now = f"{datetime.now(UTC):%H:%M:%S} UTC"
-    wrong = [
-        Text(f"{condition.type}: {condition.message}", style="red")
-        for condition in status.conditions
-        if condition.status == "False"
-    ]
+    wrong = [Text(line, style="red") for line in broken_conditions(status)]
     logged = [Text(), Text("last lines", style="bold"), *map(_log_line, lines)] if lines else []
     # Titles, and the empty lines between tables.
     left = height - len(wrong) - len(logged) - 5

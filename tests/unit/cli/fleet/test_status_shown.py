@@ -6,6 +6,7 @@ What fingers that know kubectl type is understood.
 
 import io
 import json
+from contextlib import nullcontext
 from enum import StrEnum
 
 import pytest
@@ -16,8 +17,9 @@ from typer.main import get_command
 from hive_mind.cli import fleet as status_shown
 from hive_mind.cli.app import app
 from hive_mind.cli.fleet import FleetFormat, describe, get, live, noun_of, seconds
-from hive_mind.cli.fleet.apply import show_plan
+from hive_mind.cli.fleet.apply import show_outcome, show_plan
 from hive_mind.cli.fleet.live import LogLine
+from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.planning import Action, Change, Plan, Whole
 from hive_mind.control.status import AgentView, Condition, FleetStatus, ProcessView
 from hive_mind.runtime.workers import NodeStatus
@@ -56,6 +58,32 @@ def test_what_stops_nothing_is_told_once_with_whom_it_concerns(capsys):
     processes = tuple(ProcessView(name, "ready", 7, notices=("keyword search only",)) for name in names)
     status_shown.show_fleet_line(a_status(processes=(*processes, ProcessView("z", "ready", 8))))
     assert capsys.readouterr().out.splitlines()[1:] == ["note: r-1, r-2, r-3, r-4, r-5 and 2 more: keyword search only"]
+
+
+class _Opened:
+    """A fleet that was changed, in this state."""
+
+    def __init__(self, status):
+        self._status = status
+
+    async def status(self):
+        return self._status
+
+
+@pytest.mark.parametrize(
+    ("phase", "problems", "told"),
+    [
+        ("Degraded", (), ["ClockSkew: ada is 60 s ahead"]),
+        ("Degraded", ("ben does not run",), ["ben does not run", "ClockSkew: ada is 60 s ahead"]),
+        ("Ready", (), []),
+    ],
+)
+async def test_whatever_makes_a_fleet_degraded_is_named_behind_a_change_of_it(phase, problems, told, capsys):
+    status = a_status(phase=phase, conditions=(Condition("ClockSkew", "False", "ClockOff", "ada is 60 s ahead"),))
+    with pytest.raises(typer.Exit) if problems else nullcontext():
+        await show_outcome(_Opened(status), ConvergenceResult(problems=problems), FleetFormat.TABLE)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.removeprefix("not as it should be: ") for line in lines if line.startswith("not as")] == told
 
 
 def test_an_agent_that_is_missing_is_shown_with_why(capsys):
