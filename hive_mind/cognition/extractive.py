@@ -10,7 +10,7 @@ Counts and copies only; two concepts are linked when one statement names both.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hive_mind.awaiting import off_loop
 from hive_mind.cognition import Extraction
@@ -86,6 +86,8 @@ class ExtractiveReader:
                 left_out += [] if piece.is_covered and not _is_repeated(piece) else [LeftOut(piece.text, _why_not(piece))]
             elif (text := canonical(candidate.content)) in candidates:
                 left_out.append(LeftOut(candidate.content, "said before"))
+                if piece.block.headings:
+                    candidates[text] = _also_under(candidates[text], piece, candidate.concept, settings.before_chars_max)
             else:
                 candidates[text] = candidate
         return Extraction(tuple(candidates.values()), dates.said_at, left_out=tuple(left_out))
@@ -157,6 +159,18 @@ class ExtractiveReader:
 
 def _is_repeated(piece: Piece) -> bool:
     return piece.is_covered and piece.block.layout is Layout.LOG
+
+
+def _also_under(candidate: Candidate, piece: Piece, concept: str, chars_max: int) -> Candidate:
+    """A text that stands in several sections is found by the names of all, as far as there is room."""
+    names = "; ".join((candidate.before, *candidate.entities, concept))
+    if concept in (candidate.concept, *candidate.entities) or len(names) > chars_max:
+        return candidate
+    # Before a row stand the titles of its columns.
+    before = (
+        candidate.before if piece.block.layout in (Layout.ROW, *STATED) else "; ".join(filter(None, (candidate.before, concept)))
+    )
+    return replace(candidate, before=before, entities=(*candidate.entities, concept))
 
 
 def _before(piece: Piece, last: Piece | None, speaker: str, chars_max: int) -> str:

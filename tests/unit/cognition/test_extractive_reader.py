@@ -194,6 +194,26 @@ def test_reading_twice_gives_the_same():
     assert candidates(REPORT) == candidates(REPORT)
 
 
+ROW = "| part | size |\n|---|---|\n| seal | 5 mm |"
+
+
+@pytest.mark.parametrize(
+    ("said", "before"),
+    [
+        ("The pressure is 5 bar.", "Alma; Berta; Cora"),
+        ("- Ready.\n- Pressure: 5 bar", "Ready.; Berta; Cora"),
+        (ROW, "| part | size |"),
+    ],
+    ids=["a sentence", "an item", "a row"],
+)
+def test_a_text_that_stands_in_several_sections_is_about_all_as_far_as_there_is_room(said: str, before: str):
+    fact = candidates("\n\n".join(f"## {name}\n\n{said}" for name in ("Alma", "Berta", "Cora", "Berta")))[-1]
+    assert (fact.concept, fact.before, fact.entities[-2:]) == ("Alma", before, ("Berta", "Cora"))
+
+    many = candidates("\n\n".join(f"## Pump {number}\n\n{said}" for number in range(1000)))[-1]
+    assert 300 < len("; ".join((many.before, *many.entities))) <= ExtractiveSettings().before_chars_max
+
+
 def test_a_table_row_is_a_fact_with_its_header_before_it():
     (row,) = candidates("| service | owner |\n|---|---|\n| billing | Ana Silva |")
 
