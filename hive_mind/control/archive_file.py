@@ -107,6 +107,9 @@ def writing(path: Path) -> Iterator[Writer]:
         with replacing(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as zip_file:
             yield Writer(path, zip_file)
     except OSError as error:
+        if path.name not in str(error.filename or path):
+            # It is a file that goes into it.
+            raise InvalidInput(f"{error.filename} can't be read: {error.strerror or error}") from error
         raise InvalidInput(f"{path} can't be written: {error.strerror or error}") from error
 
 

@@ -134,7 +134,9 @@ class FleetFolder:
             return json_decoder(FleetState)(path.read_bytes())
         except FileNotFoundError:
             return FleetState()
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise InvalidInput(f"{path} can't be read ({error.strerror or error}): make it readable") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise InvalidInput(
                 f"{path} can't be read ({error}): restore it from a copy; memory and journals are not in it"
             ) from error

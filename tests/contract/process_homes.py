@@ -24,6 +24,7 @@ from tests.contract.peer import NAMES, opened, plan_of
 from tests.contract.wires import secrets_of, wire
 from tests.servers.children import lasting
 from tests.servers.forked import Forked
+from tests.waiting import until
 
 
 class Peers:
@@ -126,9 +127,9 @@ class Door(LateHive):
             await (await asyncio.shield(self._beginning)).close()
 
     async def _heard(self) -> None:
-        member = await self._member()
-        while member.member.node.outbox:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        outbox = (await self._member()).member.node.outbox
+        # On a machine that does much else; a `slow` test ends within 300 s.
+        await until(lambda: not len(outbox), "the members have what was sent to them", within_s=240)
 
     async def _runner(self) -> NodeRunner:
         return (await self._member()).runner

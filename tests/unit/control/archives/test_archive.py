@@ -193,6 +193,19 @@ def test_there_has_to_be_a_fleet(home: Path, tmp_path: Path) -> None:
         run(export(home, "town", tmp_path / "nowhere" / "a.zip"))
 
 
+def test_a_file_of_a_fleet_that_can_not_be_read_is_the_one_that_is_named(home: Path, tmp_path: Path) -> None:
+    there = running(home, tmp_path)
+    for file in ("manifest.yaml", "state.json"):
+        path = there / "fleets" / "town" / file
+        path.rename(path.with_suffix(".kept"))
+        path.mkdir()
+        with pytest.raises(InvalidInput, match=rf"{file} can't be read.*Is a directory"):
+            run(export(there, "town", tmp_path / "a.zip"))
+        path.rmdir()
+        path.with_suffix(".kept").rename(path)
+    assert not (tmp_path / "a.zip").exists()
+
+
 def paths(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
