@@ -109,9 +109,18 @@ class _Import:
             except BaseException:
                 await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
                 raise
-        archived = json_decoder(Archived)((self.staging / _COMPLETE).read_bytes().split(b"\n", 1)[1])
+        archived = self._archived()
         await asyncio.to_thread(self._put_in_place, archived)
         return archived
+
+    def is_in_place(self) -> bool:
+        """Whether somebody was killed who had put all of it in place, and nobody has changed the fleet since."""
+        if not (self.staging / _COMPLETE).exists() or any((self.staging / target).exists() for target in self.targets()):
+            return False
+        return self.folder.state() == self._state(self._archived())
+
+    def _archived(self) -> Archived:
+        return json_decoder(Archived)((self.staging / _COMPLETE).read_bytes().split(b"\n", 1)[1])
 
     def is_complete(self, digest: str) -> bool:
         """Whether somebody was killed who had made all of it and perhaps put some of it in place."""
@@ -187,7 +196,7 @@ def _manifest(archive: Archive, fleet: str) -> str:
 
 def _refuse_taken(work: _Import) -> None:
     home, fleet = work.folder.home, work.folder.fleet
-    if work.folder.exists:
+    if work.folder.exists and not work.is_in_place():
         raise InvalidInput(f"{home} has a fleet {fleet!r} already: purge it, take another name, or import into another home")
     is_begun = (work.staging / _COMPLETE).exists()
     for target in work.targets():

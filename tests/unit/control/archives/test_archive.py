@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hive_mind.control import archive as archive_module
 from hive_mind.control.archive import Archived, export, import_
@@ -255,17 +256,39 @@ def test_whoever_is_killed_while_importing_imports_again(
         tidy(to)
 
 
-def test_a_fleet_that_was_purged_since_is_imported_anew(
-    home: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def whole(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home where somebody was killed when all was imported but for the note of it."""
+
     def killed(*_: Any) -> None:
         raise Killed
 
-    to = tmp_path / "to"
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", _unless(Path.unlink, "complete", killed))
+        patch.setattr(archive_module, "_tidy", lambda *_, **__: None)
         with pytest.raises(Killed):
-            run(import_(archive, to))
+            run(import_(archive, tmp_path / "to"))
+    return tmp_path / "to"
+
+
+def test_a_fleet_that_was_imported_but_for_the_note_of_it_is_imported_again(home: Path, archive: Path, whole: Path) -> None:
+    run(import_(archive, whole))
+
+    assert exported(whole, "ann") == exported(home, "ann")
+    assert [path.name for path in whole.iterdir() if path.name.startswith(".")] == []
+    with pytest.raises(InvalidInput, match="already"):
+        run(import_(archive, whole))
+
+
+def test_what_was_done_with_an_imported_fleet_since_stays(archive: Path, whole: Path) -> None:
+    folder = FleetFolder(whole, "town")
+    folder.keep(replace(folder.state(), revision=2))
+    with pytest.raises(InvalidInput, match="already"):
+        run(import_(archive, whole))
+
+
+def test_a_fleet_that_was_purged_since_is_imported_anew(home: Path, archive: Path, whole: Path) -> None:
+    to = whole
     for name in ("agents", "hives", "fleets"):
         shutil.rmtree(to / name)
 
