@@ -15,8 +15,8 @@ from tests.chance import examples, is_exploring
 from tests.heap import set_aside
 from tests.limits import limit_s, limited, signals_at_their_defaults
 from tests.loops import play
-from tests.order import dealt_out
 from tests.servers import cells, children, forked
+from tests.shared_out import SharedOut
 
 # Tests share the cores among processes. A calculation with threads of its own waits for the slowest of them at every step, which
 # takes two to three times the CPU where the cores are busy.
@@ -50,12 +50,10 @@ ornament._left_out = _is_no_ornament
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Behind what leaves tests out."""
     for test in items:
         limited(test)
-    processes = getattr(config, "workerinput", {}).get("workercount", 1)
-    items[:] = dealt_out(items, processes)
 
 
 def pytest_collection_finish() -> None:
@@ -63,7 +61,13 @@ def pytest_collection_finish() -> None:
     set_aside()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--processes", type=int, default=0, help="share the tests among that many (tests/shared_out.py)")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.processes:
+        config.pluginmanager.register(SharedOut(config.option.processes))
     children.begin_session()
     with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         config.stash[_STDERR] = os.dup(2)
@@ -75,7 +79,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Say where each thread stands before its limit ends a test: what pytest-timeout says is lost below pytest-xdist."""
+    """Say where each thread stands before its limit ends a test: what pytest-timeout says is lost in a copy."""
     faulthandler.dump_traceback_later(_SAYS_WHERE_SHARE * limit_s(item), file=item.config.stash[_STDERR])
     try:
         return (yield)
