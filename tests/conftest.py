@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hive_mind import ornament
 from tests.chance import examples, is_exploring
 from tests.heap import set_aside
-from tests.limits import limit_s, limited, signals_at_their_defaults
+from tests.limits import limit_s, signals_at_their_defaults
 from tests.loops import play
 from tests.servers import cells, children, forked
 from tests.shared_out import SharedOut
@@ -34,7 +34,7 @@ settings.register_profile(
 settings.load_profile("tests")
 
 # A test that hangs in an event loop is cancelled and says where. Only where that is in vain its limit ends the process.
-_PATIENCE_SHARE, _SAYS_WHERE_SHARE = 0.85, 0.95
+_PATIENCE_SHARE = 0.85
 _STDERR = pytest.StashKey[int]()
 
 signals_at_their_defaults()
@@ -47,13 +47,6 @@ def _is_no_ornament(_: str, error: Exception) -> None:
 
 # An ornament that fails is left out, where it is used. Here it has found something.
 ornament._left_out = _is_no_ornament
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Behind what leaves tests out."""
-    for test in items:
-        limited(test)
 
 
 def pytest_collection_finish() -> None:
@@ -79,8 +72,8 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Say where each thread stands before its limit ends a test: what pytest-timeout says is lost in a copy."""
-    faulthandler.dump_traceback_later(_SAYS_WHERE_SHARE * limit_s(item), file=item.config.stash[_STDERR])
+    """Its limit ends the process of a test, which says where each thread stands."""
+    faulthandler.dump_traceback_later(limit_s(item), exit=True, file=item.config.stash[_STDERR])
     try:
         return (yield)
     finally:

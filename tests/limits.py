@@ -1,7 +1,7 @@
 """How long a test may take, and with which signals it begins: no test waits for ever, wherever it was started.
 
-One rule for all tests, with an event loop or without: pytest-timeout ends the process of a test that is over its limit, from a
-thread of its own, and says where each thread stood; another process then runs the tests that are left (`shared_out`).
+One rule for all tests, with an event loop or without: Python's fault handler ends the process of a test over its limit and
+says where each thread stood; another process then runs the tests that are left (`shared_out`).
 """
 
 import signal
@@ -11,7 +11,7 @@ import pytest
 # On a busy machine: no test of `make check` takes a tenth of it on one that has nothing else to do.
 LIMIT_S = 120.0
 # Of tests with these markers.
-_LONGER_S = {"slow": 300.0, "thorough": 4 * 3600.0}
+_LONGER_S = {"slow": 300.0, "embeddings": 300.0, "thorough": 4 * 3600.0}
 
 
 def limit_s(test: pytest.Item) -> float:
@@ -19,11 +19,6 @@ def limit_s(test: pytest.Item) -> float:
     if (marker := test.get_closest_marker("timeout")) is not None:
         return float(marker.args[0])
     return max((_LONGER_S[name] for name in _LONGER_S if test.get_closest_marker(name)), default=LIMIT_S)
-
-
-def limited(test: pytest.Item) -> None:
-    """Set its limit."""
-    test.add_marker(pytest.mark.timeout(limit_s(test), method="thread"), append=False)
 
 
 def signals_at_their_defaults() -> None:

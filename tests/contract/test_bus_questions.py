@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
+from hive_mind import backends
 from hive_mind.bus import Envelope, EventBus
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.topology import Topology
@@ -20,6 +22,7 @@ from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.contract.bus_builders import Listener, Scenario, World
 from tests.hives import flat, probe, promotion, ranked, settings, sharded
+from tests.sampled import usually
 from tests.waiting import until
 
 Run = Callable[[Scenario], None]
@@ -27,6 +30,8 @@ Run = Callable[[Scenario], None]
 # Nobody should need it, but the machine may be busy.
 _PATIENT_MS = 60_000
 _SUBJECTS = 30
+# Over AMQP ten members answer twenty questions at once, and each has its own answer.
+WHERE_QUICK = usually(backends.known("bus"), "memory", "redis")
 
 
 class Counted:
@@ -96,6 +101,7 @@ def found(gathered: Gathered, number: int) -> bool:
     return ranked(gathered)[:1] == [fact_id(subject(number))]
 
 
+@pytest.mark.parametrize("started_broker", WHERE_QUICK, indirect=True)
 async def test_many_questions_at_once_get_their_own_answers(world: World) -> None:
     async with started(world, sharded(4, replicas=2)) as hive:
         await hive.learn()
@@ -148,6 +154,7 @@ async def test_a_reply_that_comes_too_late_finds_nobody_and_leaves_nothing(world
         assert not runner._executor.requests
 
 
+@pytest.mark.parametrize("started_broker", WHERE_QUICK, indirect=True)
 async def test_what_a_node_keeps_itself_it_asks_nobody_for(world: World) -> None:
     async with started(world, flat("n0", "n1")) as hive:
         await hive.learn()

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from hive_mind import backends
 from hive_mind.bus import Envelope, EventBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership import MembershipSettings
@@ -31,10 +32,12 @@ from hive_mind.runtime.node import RunnerSettings
 from hive_mind.runtime.settings import Settings
 from tests.attacking import FALSE, comes_to, known_to
 from tests.contract.bus_builders import Scenario, World, harness_of, run
+from tests.sampled import usually
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
+BUSES = backends.known("bus")
 ANSWERS = (PoolReply, FactsReply, ListReply, SyncState, SyncStep)
 TRUE = tuple(f"Pump 4 was looked at by fitter {number}." for number in range(8))
 # Everybody has time, however slow the machine is.
@@ -157,6 +160,7 @@ def played(
     return scenario
 
 
+@pytest.mark.parametrize("started_broker", usually(BUSES, "memory", "redis", "servicebus"), indirect=True)
 def test_an_answer_forged_before_the_honest_one_is_not_taken_in_and_the_honest_one_is(
     with_bus: Callable[[Scenario], None], tmp_path: Path
 ) -> None:
@@ -177,6 +181,7 @@ def test_an_answer_forged_before_the_honest_one_is_not_taken_in_and_the_honest_o
     with_bus(played(play, tmp_path, "sharded"))
 
 
+@pytest.mark.parametrize("started_broker", usually(BUSES, "memory", "redis", "eventhubs"), indirect=True)
 def test_an_exchange_that_somebody_forges_steps_of_brings_what_it_would_have_brought(
     with_bus: Callable[[Scenario], None], tmp_path: Path
 ) -> None:
