@@ -38,7 +38,7 @@ from hive_mind.cognition.answering import likelihood
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.intent import direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, FIGURES, evidence_of, likelihoods
-from hive_mind.cognition.answering.quoting import QuotingSettings, not_known, quoted_answer
+from hive_mind.cognition.answering.quoting import QuotingSettings, not_known, quotation, quoted_answer
 from hive_mind.cognition.answering.relevance import RelevanceSettings, Relevant, relevant
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.evals.datasets.conversations import load_locomo
@@ -325,7 +325,8 @@ async def documented(folders: dict[str, Path], questions: list[dict], answering:
                 await agent.learn_from_content(Content(text, source=str(path), title=path.stem))
         row: dict[str, object] = defaultdict(int, {"tree": name, "answering": answering})
         for one in (one for one in questions if one["kind"] == name):
-            quoted = [hit.fact.content for hit in (await agent.answer_question(one["question"])).sources]
+            sources = (await agent.answer_question(one["question"])).sources
+            quoted = [quotation(hit, question=one["question"]) for hit in sources]
             what = outcome(one["want"], quoted)
             row[what] += 1
             if what in ("wrong", "declined", "answered though unknown"):

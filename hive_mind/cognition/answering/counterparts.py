@@ -9,7 +9,7 @@ when it opens in winter, and "opens at six" under spring does not, though both s
 
 from collections.abc import Iterator, Sequence
 
-from hive_mind.cognition.answering.definition import title_of
+from hive_mind.cognition.answering.headings import title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.wordings import content_terms, kin_of, measured_in, met_in, phrase_terms, phrases_of

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hive_mind.cognition.answering.headings import title_of
 from hive_mind.cognition.answering.wordings import REFERRING
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.model.fact import Fact
@@ -54,8 +55,6 @@ _DOES = regex(r"\s*[a-z]{2,}(?:s|t|ed)\b")
 _EXPLAINED = regex(r"\s*(?:\(|, (?:an?|the|ein|eine|der|die|das)\b)")
 _CALLED = regex(r"(?:\b(?:called|named|known as|heißt|nennt man)(?: an?| eine?)?|:)\s*$", re.IGNORECASE)
 _QUESTION_CHARS_MAX = 120
-# Folders further up are about more than one thing. A shorter number is part of a version.
-_FOLDERS_MAX, _YEAR_DIGITS = 3, 4
 
 
 class _Asked(NamedTuple):
@@ -82,28 +81,6 @@ def _fields(fact: Fact) -> Sequence[str]:
     """Those of a row of a table; none of any other fact."""
     record = record_of(fact)
     return record.fields if record else fact.content.split("|") if is_table_row(fact) else ()
-
-
-def title_of(source: str) -> str:
-    """A file's name without its ending: what all of it is about."""
-    return source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-
-
-def path_of(source: str) -> list[str]:
-    """The names of the folders that a source lies in, and its title."""
-    return [*source.split("/")[:-1], title_of(source)]
-
-
-def titles_of(fact: Fact) -> frozenset[str]:
-    """The terms of the titles of its sources and of the folders next to them: what all of it is about."""
-    return name_terms(*(name for source in fact.sources for name in path_of(source)[-_FOLDERS_MAX - 1 :]))
-
-
-def name_terms(*names: str) -> frozenset[str]:
-    """Their terms, also without figures at the end, and without versions: "Jinja2-3.1.2" is about "jinja"."""
-    terms = terms_in(" ".join(names))
-    lettered = terms | {term.rstrip("0123456789") for term in terms}
-    return frozenset(term for term in lettered if term and "." not in term and not (term.isdigit() and len(term) < _YEAR_DIGITS))
 
 
 @remembered(64)

@@ -13,11 +13,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain, pairwise, takewhile
+from itertools import pairwise
 
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORDS
-from hive_mind.cognition.answering.definition import name_terms, path_of, titles_of
+from hive_mind.cognition.answering.headings import VERSION, dated, is_version_in, projects_named, titles_of, unsaid
 from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.answering.wordings import degree_in, is_german, measured_in, met_in, phrases_of, with_phrases
 from hive_mind.cognition.extraction.statements import is_question
@@ -42,8 +42,6 @@ _LOGIT_MAX, _SHARE_MIN = 10.0, 1e-9
 _WORD = regex(r"[^\W_](?:[\w'’-]|(?<=\d)\.(?=\d))*")
 _DIGIT = regex(r"\d")
 _DENIAL = regex(r"\b(?:not|non|never|no|none|without|cannot|nicht|kein\w{0,3}|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
-# A version: "1.0.5".
-_VERSION = regex(r"\d{1,10}(?:\.\d{1,10}){1,5}")
 _YEAR = regex(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 
 
@@ -139,10 +137,10 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
         {term: _met(term, terms | measured_in(hit.fact.content)) for term in terms_of_question.terms}
         for hit, terms in zip(hits, own_terms, strict=True)
     ]
-    headed = _also_in(met, [terms_in(hit.fact.concept) | titles_of(hit.fact) for hit in hits])
+    headed = _also_in(met, [terms_in(hit.fact.concept) | titles_of(hit.fact) | unsaid(question, hit.fact) for hit in hits])
     near = _also_in(headed, [terms_in(hit.fact.before) for hit in hits])
-    versions = [term for term in terms_of_question.terms if _VERSION.fullmatch(term)]
-    subjects = _subjects(terms_of_question.terms, [hit.fact for hit in hits])
+    versions = [term for term in terms_of_question.terms if VERSION.fullmatch(term)]
+    subjects = projects_named(terms_of_question.terms, [hit.fact for hit in hits])
     rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN])
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
@@ -163,7 +161,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 float(_contradicts_year(terms_of_question, hit.fact) or _contradicts_version(versions, hit.fact)),
                 _replaced(terms_of_question, near[number]),
                 float(terms_of_question.is_denial and not _denies(hit.fact.content)),
-                float(lacks_form(question, hit.fact)),
+                float(lacks_form(question, dated(question, hit.fact))),
                 float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker))),
                 _missing(rarity, subjects, near[number]),
                 hit.score / best if best > 0 else 0.0,
@@ -185,7 +183,7 @@ def _asked(question: str) -> _Asked:
     # The form tells whether a fact is that old; "old" alone is said of other things too.
     degree = degree_in(question)
     # "1.0.5" is a term, and its figures by themselves say nothing.
-    parts = {part for version in _VERSION.findall(question) for part in version.split(".")}
+    parts = {part for version in VERSION.findall(question) for part in version.split(".")}
     left_out = degree | parts
     terms = tuple(dict.fromkeys(term for term in tokenize(with_phrases(question)) if term not in left_out))[:_TERMS_MAX]
     named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
@@ -225,16 +223,7 @@ def _question_answered(fact: Fact) -> str:
     return fact.concept if is_question(fact.concept) else ""
 
 
-def _subjects(terms: Sequence[str], facts: Sequence[Fact]) -> list[str]:
-    """The terms of a question that some and not all files are about: by the folder, or the title, where their paths part."""
-    paths = (path_of(source) for fact in facts for source in fact.sources)
-    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False)))
-    parts = [[path_of(source)[shared : shared + 1] for source in fact.sources if "/" in source] for fact in facts]
-    about = [name_terms(*chain.from_iterable(names)) for names in parts]
-    return [term for term in terms if 0 < sum(_met(term, terms_about) > 0 for terms_about in about) < len(facts)]
-
-
-def _missing(rarity: Mapping[str, float], subjects: Sequence[str], near: Mapping[str, float]) -> float:
+def _missing(rarity: Mapping[str, float], subjects: frozenset[str], near: Mapping[str, float]) -> float:
     return sum(rarity[term] for term in subjects if not near[term]) / max(sum(rarity[term] for term in subjects), 1e-9)
 
 
@@ -242,8 +231,8 @@ def _met(term: str, terms: frozenset[str]) -> float:
     """1 for the term itself, less for another form of it or another word for it."""
     if term in terms:
         return 1.0
-    if _VERSION.fullmatch(term):
-        return _ALIKE * any(further.startswith(f"{term}.") for further in terms)
+    if VERSION.fullmatch(term):
+        return _ALIKE * is_version_in(term, terms)
     return _ALIKE if met_in((term,), terms) else _ALIKE * _likeness(term, terms)
 
 
@@ -283,7 +272,7 @@ def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:
 def _contradicts_version(versions: Sequence[str], fact: Fact) -> bool:
     if not versions:
         return False
-    stated = frozenset(term for term in terms_in(fact.content) | terms_in(fact.concept) if _VERSION.fullmatch(term))
+    stated = frozenset(term for term in terms_in(fact.content) | terms_in(fact.concept) if VERSION.fullmatch(term))
     return bool(stated) and not any(_met(term, stated) for term in versions)
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.counterparts import about_what_is_named
+from hive_mind.cognition.answering.headings import notes_around
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
@@ -198,7 +199,10 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     sources = tuple(later_first([*hits_chosen, *corrections_of(hits_chosen, now)]))
     quoted = [judgements.get(hit.fact.id) or Relevant(hit, _UNJUDGED, answers=True) for hit in sources]
     confidence = max(_certainty(judged_hit.hit, judged_hit.found) for judged_hit in quoted)
-    quotations = [quotation(judged_hit.hit, is_carried=judged_hit.found.is_carried, hits_beside=sources) for judged_hit in quoted]
+    quotations = [
+        quotation(judged_hit.hit, is_carried=judged_hit.found.is_carried, hits_beside=sources, question=as_in_memory)
+        for judged_hit in quoted
+    ]
     return Answer(
         "\n".join([PREFACE, *quotations, *_left_open(parts_of(text), now, sources, settings)]),
         sources,
@@ -268,16 +272,17 @@ def _certainty(hit: Hit, judgement: Judgement) -> float:
     return max(judgement.share, similarity) * hit.fact.confidence
 
 
-def quotation(hit: Hit, *, is_carried: bool = False, hits_beside: Sequence[Hit] = ()) -> str:
+def quotation(hit: Hit, *, is_carried: bool = False, hits_beside: Sequence[Hit] = (), question: str = "") -> str:
     """A fact word for word, with who said it and when; and after what, where only that says what it is about (`is_carried`).
 
-    It says which of the facts `beside` it replaces.
+    It says which of the facts beside it it replaces, and which heading or file it stands under, where only that has a word of
+    the question.
     """
     fact = hit.fact
     # The speaker stands in front of most utterances already.
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
     attribution = ", ".join(part for part in (speaker, _when(fact)) if part)
-    notes = _notes(hit, is_carried=is_carried)
+    notes = _notes(hit, is_carried=is_carried, question=question)
     notes += [
         f"said later, it replaces “{hit_beside.fact.content}”" for hit_beside in hits_beside if replaces(fact, hit_beside.fact)
     ]
@@ -290,8 +295,9 @@ def _when(fact: Fact) -> str:
 
 
 @ornament(lambda *_, **__: [])
-def _notes(hit: Hit, *, is_carried: bool) -> list[str]:
+def _notes(hit: Hit, *, is_carried: bool, question: str) -> list[str]:
     fact = hit.fact
+    around = notes_around(question, fact) if question else []
     # The time in front of a log line is shown as the time it was said.
     relative = relative_moments(message_of(fact.content.removeprefix(f"{fact.speaker}: ")), fact.said_at)
     notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
@@ -300,8 +306,15 @@ def _notes(hit: Hit, *, is_carried: bool) -> list[str]:
     if dispute := dispute_text(hit):
         notes.append(dispute)
     notes += [label for label in fact.labels if is_note(label)]
-    if fact.before and (is_carried or _goes_on(fact)) and not _is_row(fact):
+    # The first text under a heading has that before it.
+    if (
+        fact.before
+        and (is_carried or _goes_on(fact))
+        and not _is_row(fact)
+        and not (around and fact.before.endswith(fact.concept))
+    ):
         notes.append(f"after “{fact.before}”")
+    notes += around
     if _is_row(fact):
         # The titles of the columns of a table.
         notes.append(fact.before.removeprefix(f"{fact.speaker}: ").strip("| "))

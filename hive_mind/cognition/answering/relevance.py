@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, answering_names, as_written, described_in
 from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
 from hive_mind.cognition.answering.counterparts import about_what_is_named
-from hive_mind.cognition.answering.definition import may_define, title_of
+from hive_mind.cognition.answering.definition import may_define
+from hive_mind.cognition.answering.headings import VERSION, dated, projects_named, titles_of, unsaid
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of
 from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, stated
@@ -129,6 +130,7 @@ _PRICED = regex(
     r"(?P<thing>(?:[\w'’-]+ ){0,4}?[\w'’-]+)(?= (?:of|for|in|at|to|from|on|with|per|costs?)\b|\W*$)",
     re.IGNORECASE,
 )
+_OF_A_KIND = regex(r"^(?:and |so |but )?(?:which|how (?:much|many)|welche[rsnm]?|wie ?viele?)\b", re.IGNORECASE)
 _FIELD_ENDS = regex(r"[,;]")
 _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 
@@ -140,7 +142,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     """
     fact = hit.fact
     own = phrases_of(stated(fact), fact.concept, fact.speaker, " ".join(fact.entities)) | measured_in(fact.content)
-    titles = terms_in(" ".join((*map(title_of, fact.sources), heads_of(fact))))
+    titles = titles_of(fact) | terms_in(heads_of(fact))
     before = phrase_terms(fact.before)
     meant = phrase_terms(named_before(fact)) if refers(fact) else frozenset()
     subject = _subject(terms, fact, own | titles) or _subject(terms, replace(fact, content=named_before(fact)), meant)
@@ -228,7 +230,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     One that answers a part of the question answers it. Where one does, the others need only share a word: a shorter fact often
     holds the answer.
     """
-    stating = [hit for hit in hits if not ends_asking(hit.fact)]
+    stating = _of_projects_named(question, [hit for hit in hits if not ends_asking(hit.fact)])
     question = as_written(question, stating)
     aliases = frozenset(alias for _, alias in aliases_of(question, stating))
     apart = asked_about_known(question, hits, settings)
@@ -245,6 +247,13 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
         for one in found
         if one.answers or (is_answered and one.found.is_own and (one.found.weighted > 0 or one.found.is_named))
     ]
+
+
+def _of_projects_named(question: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits without those of other projects than the question names."""
+    terms = asked_of(question)
+    named = projects_named(terms.words | terms.names, [hit.fact for hit in hits])
+    return [hit for hit in hits if not named or met_in(named, _terms_of(hit.fact) | titles_of(hit.fact))]
 
 
 def _is_picked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
@@ -276,11 +285,14 @@ def _judged(
 @ornament(lambda *_: None)
 def _judged_alone(question: str, terms: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> Relevant | None:
     """One hit; None for one about somebody else. One that can't be judged is left out, and the others answer."""
-    part = _only_about(terms, hit)
+    part, terms = _only_about(terms, hit), replace(terms, kinds=terms.kinds | unsaid(question, hit.fact))
     found = judgement(terms, part) if part else None
     if part is None or found is None:
         return None
     found = replace(found, is_typed=_is_typed(question, terms, part.fact))
+    # "Which vendor built pump-house-7?": of a thing of a kind a fact that has nothing but the identifier says nothing.
+    if _OF_A_KIND.match(question) and not (found.weighted or found.is_row or any(map(VERSION.fullmatch, terms.identifiers))):
+        found = replace(found, covered=0.0)
     return Relevant(hit, found, _states(question, terms, part, found, settings) and _fits(question, terms, part, settings))
 
 
@@ -304,7 +316,7 @@ def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSett
         and may_define(question, hit.fact)
         and may_answer(
             question,
-            hit.fact.content.removeprefix(f"{hit.fact.speaker}: "),
+            dated(question, hit.fact).content.removeprefix(f"{hit.fact.speaker}: "),
             is_row=_is_row_of(question, hit.fact),
             titles=hit.fact.before,
         )
@@ -346,7 +358,7 @@ def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: Releva
     if not topic or _is_same(question, hit, settings):
         return True
     fact = hit.fact
-    terms = _terms_of(fact) | terms_in(" ".join((fact.speaker, *map(title_of, fact.sources))))
+    terms = _terms_of(fact) | terms_in(fact.speaker) | titles_of(fact)
     if not all(_is_stated(term, terms) for term in _priced_in(question) & topic):
         return False
     is_named = not (asked.names | asked.identifiers).isdisjoint(terms)

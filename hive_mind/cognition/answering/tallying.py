@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hive_mind.cognition.answering.answer_forms import lacks_form
-from hive_mind.cognition.answering.definition import title_of
+from hive_mind.cognition.answering.headings import title_of
 from hive_mind.cognition.answering.quoting import quotation
 from hive_mind.cognition.answering.wordings import met_in
 from hive_mind.cognition.extraction.separated import is_table_row, record_of

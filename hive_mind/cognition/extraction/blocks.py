@@ -82,6 +82,7 @@ _TITLE_MARKS = ("#", "*", "_")
 _UNDERLINE = regex(r"={3,}|-{3,}")
 _ITEM = regex(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
 _DIGIT = regex(r"\d")
+_VERSION = regex(r"\d\.\d")
 _CHECKED = regex(r"\A\[[ xX]\]\s+")
 _QUOTE = regex(r"(?:>[ \t]?){1,8}")
 _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
@@ -123,11 +124,15 @@ def _answering(layout: Iterable[Block]) -> Iterator[Block]:
 
 
 def section_names(layout: Iterable[Block]) -> Mapping[int, str]:
-    """A name for each section, by the number of its heading: "Fixed" under several versions is "2.4.0: Fixed"."""
+    """A name for each section, by the number of its heading: "Fixed" under a version or several titles is "2.4.0: Fixed"."""
     sections = {block.headings[-1].number: block.headings for block in layout if block.headings}
     times = Counter(headings[-1].title for headings in sections.values())
     return {
-        number: ": ".join(heading.title for heading in headings[-2 if times[headings[-1].title] > 1 else -1 :])
+        number: ": ".join(
+            heading.title
+            for heading in headings[-2:]
+            if heading is headings[-1] or times[headings[-1].title] > 1 or _VERSION.search(heading.title)
+        )
         for number, headings in sections.items()
     }
 

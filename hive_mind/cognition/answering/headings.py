@@ -1,0 +1,128 @@
+"""Headings: what only a heading, a file or a folder says of a fact: "Handle the end of a stream." under "1.0.5" in "plover-1.2".
+
+Such a fact answers a question for plover 1.0.5, and a quote of it says what it stands under. Under a heading that is nothing
+but a version stands what was changed, added, fixed or released in it, whether or not a line says so.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain, takewhile
+
+from hive_mind.cognition.answering.question_terms import asked_of
+from hive_mind.cognition.answering.wordings import met_in, phrases_of
+from hive_mind.cognition.extraction.separated import heads_of
+from hive_mind.cognition.temporal import moments
+from hive_mind.model.fact import Fact
+from hive_mind.ranking.tokens import terms_in, tokenize
+from hive_mind.regex import regex
+from hive_mind.remembered import remembered
+
+# Folders further up are about more than one thing. A shorter number is part of a version.
+_FOLDERS_MAX, _YEAR_DIGITS = 3, 4
+_BETWEEN = ": "
+VERSION = regex(r"\d{1,10}(?:\.\d{1,10}){1,5}")
+"""Such as "1.0.5"."""
+_OF_VERSIONS = frozenset(tokenize("version release unreleased"))
+# All of a version is one of these; what was removed or deprecated says so.
+_DEEDS = frozenset(tokenize("fixed changed added new improved introduced released out"))
+# It asks what happened, and for no thing by its name: "What was fixed in …", "What changed in …", "When did … come out?"
+_HAPPENED = regex(
+    r"^(?:and |so |but )?(?:(?P<when>when)|what)(?:['’]s new\b|(?: (?:was|were|is|are|has|have|had|did)\b"
+    r"(?! (?:the|an?|my|our|your|its|their)\b)| [a-z]{2,20}ed\b))",
+    re.IGNORECASE,
+)
+
+
+def title_of(source: str) -> str:
+    """A file's name without its ending: what all of it is about."""
+    return source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+
+def path_of(source: str) -> list[str]:
+    """The names of the folders that a source lies in, and its title."""
+    return [*source.split("/")[:-1], title_of(source)]
+
+
+def titles_of(fact: Fact) -> frozenset[str]:
+    """The terms of the titles of its sources and of the folders next to them: what all of it is about."""
+    return name_terms(*(name for source in fact.sources for name in _near(source)))
+
+
+def _near(source: str) -> list[str]:
+    return path_of(source)[-_FOLDERS_MAX - 1 :]
+
+
+def name_terms(*names: str) -> frozenset[str]:
+    """Their terms, also without figures at the end, and without versions: "Jinja2-3.1.2" is about "jinja"."""
+    terms = terms_in(" ".join(names))
+    lettered = terms | {term.rstrip("0123456789") for term in terms}
+    return frozenset(term for term in lettered if term and "." not in term and not (term.isdigit() and len(term) < _YEAR_DIGITS))
+
+
+def projects_named(terms: Iterable[str], facts: Sequence[Fact]) -> frozenset[str]:
+    """The terms that some and not all files are about: by the folder, or the title, where their paths part."""
+    paths = (path_of(source) for fact in facts for source in fact.sources)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False)))
+    parts = [[path_of(source)[shared : shared + 1] for source in fact.sources if "/" in source] for fact in facts]
+    about = [name_terms(*chain.from_iterable(names)) for names in parts]
+    return frozenset(term for term in terms if 0 < sum(bool(met_in((term,), around)) for around in about) < len(facts))
+
+
+def is_version_in(version: str, terms: frozenset[str]) -> bool:
+    """Whether terms have a version itself or one of its line: "1.0.5" is of 1.0."""
+    return version in terms or any(term.startswith(f"{version}.") for term in terms)
+
+
+def unsaid(question: str, fact: Fact) -> frozenset[str]:
+    """The word for what happened in a version, which a fact need not say, as its heading is that version."""
+    is_when, versions, words = _asked(question)
+    if not versions or not all(is_version_in(version, terms_in(fact.concept)) for version in versions):
+        return frozenset()
+    around = terms_in(fact.concept) | titles_of(fact)
+    left = words - met_in(words, around | phrases_of(fact.content))
+    if len(left) != 1 or not left <= _DEEDS:
+        return frozenset()
+    title, dates = fact.concept.rpartition(_BETWEEN)[2], moments(fact.concept)
+    if is_when:
+        return left if dates or moments(fact.content) else frozenset()
+    for date in dates:
+        title = title.replace(date.text, " ")
+    rest = terms_in(title) - words - titles_of(fact) - _OF_VERSIONS
+    is_bare = any(map(VERSION.fullmatch, rest)) and not any(map(str.isalpha, rest))
+    return left if is_bare else frozenset()
+
+
+@remembered(64)
+def _asked(question: str) -> tuple[bool, frozenset[str], frozenset[str]]:
+    """Whether a question asks when something happened, the versions in it, and its other words; none where it asks otherwise."""
+    match = _HAPPENED.match(question)
+    if match is None:
+        return False, frozenset(), frozenset()
+    terms = asked_of(question)
+    versions = frozenset(filter(VERSION.fullmatch, terms.identifiers))
+    return match["when"] is not None, versions, terms.words | terms.names
+
+
+def dated(question: str, fact: Fact) -> Fact:
+    """A fact with its heading ahead of it, where a question asks when, and the heading tells: "0.6.1 (2021-12-13)"."""
+    is_told = _asked(question)[0] and moments(fact.concept) and unsaid(question, fact)
+    return replace(fact, content=f"{fact.concept}: {fact.content}") if is_told else fact
+
+
+def notes_around(question: str, fact: Fact) -> list[str]:
+    """The heading, and the folder or file, that a fact stands under, as far as a word of a question is only there."""
+    terms = asked_of(question)
+    missing = terms.words | terms.names | terms.identifiers
+    missing -= met_in(missing, phrases_of(fact.content, fact.speaker, heads_of(fact)))
+    notes, heading = [], terms_in(fact.concept)
+    is_version_wanted = not _OF_VERSIONS.isdisjoint(tokenize(question)) and any(map(VERSION.fullmatch, heading))
+    if not fact.speaker and ((left := missing - _around(missing, heading)) != missing or is_version_wanted):
+        notes.append(f"under “{fact.concept}”")
+        missing = left
+    names = (name for source in fact.sources if "/" in source for name in reversed(_near(source)))
+    return notes + [f"in “{name}”" for name in names if _around(missing - _DEEDS, name_terms(name))][:1]
+
+
+def _around(words: frozenset[str], terms: frozenset[str]) -> frozenset[str]:
+    return frozenset(met_in(words, terms) | {word for word in words if VERSION.fullmatch(word) and is_version_in(word, terms)})

@@ -1,0 +1,165 @@
+"""What only a heading, a file or a folder says: it is shown beside a quote, and other versions and projects stay declined."""
+
+import asyncio
+
+import pytest
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.cognition.answering.headings import notes_around, titles_of, unsaid
+from hive_mind.model.content import Content
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_agent
+from tests.unit.cognition.reading import hit
+
+TEXTS = {
+    "/p/client/README.md": "The client is written in TypeScript.\nThe renderer is Skia.\nThe timeout is 30 seconds.\n",
+    "/p/server/README.md": "The database is PostgreSQL 15.\nBackups run at 02:30.\nThe maintainer is Jonas Brandt.",
+    "/p/deploy/notes.md": "The cluster has five nodes.\nA release takes ten minutes.\nSecrets come from Vault.\n",
+    "/p/plover-1.2/CHANGES.md": """# Changes
+
+## 1.0.5 (2024-03-02)
+
+- Handle the end of a stream.
+- Allow trio 0.25.
+
+## 1.0.6
+
+- Close idle connections.
+
+## 0.9.0
+
+### Added
+
+- Proxies over HTTPS.
+
+### Fixed
+
+- A race in the pool.
+
+## 0.8.0
+
+### Fixed
+
+- Headers of 100 kB.
+""",
+    "/p/kestrel-2.0/CHANGES.md": """# Changes
+
+## 2.0.1
+
+- A leak is closed.
+
+## 1.9.0
+
+### Removed
+
+- Support for Windows 7.
+""",
+    "/p/ops/hosts.md": """willet-vpn-10 stands in rack 7.
+willet-vpn-10 was restarted on Monday by Ana.
+The certificate of willet-vpn-10 ends in June.
+plover-db-3 was built by Lenovo.
+plover-db-3 runs Debian 12.
+""",
+}
+_OF_STREAM = "“Handle the end of a stream.” — 2 Mar 2024 (under “1.0.5 (2024-03-02)”; in “plover-1.2”)"
+ANSWERED = {
+    "What was fixed in plover 1.0.5?": _OF_STREAM,
+    "What changed in plover 1.0.6?": "“Close idle connections.” (under “1.0.6”; in “plover-1.2”)",
+    "What was added in plover 0.9.0?": "“Proxies over HTTPS.” (under “0.9.0: Added”; in “plover-1.2”)",
+    "What was fixed in plover 0.8.0?": "“Headers of 100 kB.” (under “0.8.0: Fixed”; in “plover-1.2”)",
+    "What was removed in kestrel 1.9.0?": "“Support for Windows 7.” (under “1.9.0: Removed”; in “kestrel-2.0”)",
+    "When was plover 1.0.5 released?": _OF_STREAM,
+    "Which database does the server use?": "“The database is PostgreSQL 15.” (in “server”)",
+    "Who maintains the server?": "“The maintainer is Jonas Brandt.” (in “server”)",
+    "When do backups of the server run?": "“Backups run at 02:30.” (in “server”)",
+    "What is the timeout of the client?": "“The timeout is 30 seconds.” (in “client”)",
+    "Which renderer does the client use?": "“The renderer is Skia.” (in “client”)",
+    "Where does willet-vpn-10 stand?": "“willet-vpn-10 stands in rack 7.”",
+    "Who built plover-db-3?": "“plover-db-3 was built by Lenovo.”",
+}
+DECLINED = (
+    "What was fixed in plover 1.0.7?",
+    "What changed in kestrel 1.0.6?",
+    "What was added in kestrel 0.9.0?",
+    "When was kestrel 1.0.5 released?",
+    "What was removed in plover 0.9.0?",
+    "What was deprecated in plover 1.0.6?",
+    "Which database does the client use?",
+    "Which renderer does the server use?",
+    "What is the timeout of the server?",
+    "How many nodes does the client have?",
+    "Which vendor built willet-vpn-10?",
+    "Which firewall protects willet-vpn-10?",
+    "Which operating system does willet-vpn-10 run?",
+    "How much memory does willet-vpn-10 have?",
+)
+
+
+@pytest.fixture(scope="module")
+def first_quotes() -> dict[str, str]:
+    """By question the first quote as it is shown, "" where it is declined."""
+    return asyncio.run(_first_quotes())
+
+
+async def _first_quotes() -> dict[str, str]:
+    async with await open_agent(Settings(store="memory", embed="none"), "headings") as agent:
+        for source, text in TEXTS.items():
+            await agent.learn_from_content(Content(text, source=source))
+        return {question: await _first_quote(agent, question) for question in (*ANSWERED, *DECLINED)}
+
+
+async def _first_quote(agent: LearningAgent, question: str) -> str:
+    answer = await agent.answer_question(question)
+    return answer.text.splitlines()[1] if answer.is_known else ""
+
+
+@pytest.mark.parametrize("question", ANSWERED)
+def test_a_quote_shows_what_only_its_heading_or_its_folder_says(first_quotes: dict[str, str], question: str):
+    assert first_quotes[question] == ANSWERED[question]
+
+
+@pytest.mark.parametrize("question", DECLINED)
+def test_another_version_another_project_and_an_identifier_alone_answer_nothing(first_quotes: dict[str, str], question: str):
+    assert first_quotes[question] == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "heading", "left_unsaid"),
+    [
+        ("What was fixed in plover 1.0.5?", "1.0.5", {"fix"}),
+        ("What was fixed in plover 1.0?", "Version 1.0.5, 3 May 2024", {"fix"}),
+        ("When did plover 1.0.5 come out?", "[1.0.5] - 2024-05-03: Added", {"out"}),
+        ("When did plover 1.0.5 come out?", "1.0.5", set()),
+        ("What was fixed in plover 1.0.5?", "1.0.6", set()),
+        ("What was fixed in plover 1.0.5?", "1.0.5: Added", set()),
+        ("What was fixed in plover 1.0.5?", "Moving to 1.0.5", set()),
+        ("What was removed in plover 1.0.5?", "1.0.5", set()),
+        ("What was fixed in kestrel 1.0.5?", "1.0.5", set()),
+        ("What was the fix in plover 1.0.5?", "1.0.5", set()),
+        ("Which defect was fixed in plover 1.0.5?", "1.0.5", set()),
+        ("What was fixed in plover?", "1.0.5", set()),
+    ],
+)
+def test_what_happened_in_a_version_need_not_be_said_under_a_heading_that_is_nothing_else(
+    question: str, heading: str, left_unsaid: set[str]
+):
+    fact = hit("Handle the end of a stream.", concept=heading, sources=("/docs/plover-1.2/CHANGES.md",)).fact
+    assert unsaid(question, fact) == left_unsaid
+
+
+@pytest.mark.parametrize(
+    ("question", "content", "notes"),
+    [
+        ("What opens in winter?", "The lock opens at nine.", ["under “Winter”"]),
+        ("What opens in winter?", "In winter the lock opens at nine.", []),
+        ("Where is the harbour's lock in winter?", "It lies to the east.", ["under “Winter”", "in “harbour”"]),
+        ("How deep is it?", "Five metres.", []),
+    ],
+)
+def test_a_heading_and_a_file_are_shown_for_words_that_are_only_there(question: str, content: str, notes: list[str]):
+    fact = hit(content, concept="Winter", sources=("/town/harbour.md",)).fact
+    assert notes_around(question, fact) == notes
+
+
+def test_a_file_is_about_its_folders_too_and_about_no_version_of_them():
+    assert titles_of(hit("x", sources=("/a/b/c/jinja2-3.1/guide/pool.md",)).fact) == {"jinja2", "jinja", "guid", "pool"}
