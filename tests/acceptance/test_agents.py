@@ -135,9 +135,7 @@ def test_a_second_one_of_the_same_name_is_refused(redis: RedisServer, tmp_path: 
             assert "error:" in twin.text
 
 
-def test_commands_teach_and_ask_the_one_that_runs_and_open_the_memory_of_one_that_was_killed(
-    redis: RedisServer, hive_mind: HiveMind
-) -> None:
+def test_commands_teach_and_ask_one_that_runs_and_open_a_killed_ones_memory(redis: RedisServer, hive_mind: HiveMind) -> None:
     contacts = hive_mind.home / "hives" / "town" / "run"
     with Running(redis, hive_mind.home, "town", "--name", "ada", "--members", "ada") as ada:
         ada.until_it_says(": ready")

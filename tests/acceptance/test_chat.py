@@ -42,9 +42,7 @@ def test_what_is_no_command_or_no_fact_is_said_and_learns_nothing(hive_mind: Hiv
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("words", [["chat"], ["chat", "queen"]])
-def test_a_signal_ends_it_also_while_nobody_says_anything(
-    hive_mind: HiveMind, words: list[str], number: signal.Signals, code: int
-) -> None:
+def test_a_signal_ends_it_also_while_it_waits(hive_mind: HiveMind, words: list[str], number: signal.Signals, code: int) -> None:
     environment = os.environ | hive_mind.environment
     command = [sys.executable, "-m", "hive_mind", *words]
     with Child(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as talking:

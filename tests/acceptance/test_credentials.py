@@ -63,9 +63,7 @@ def test_programs_get_json(hive_mind: HiveMind) -> None:
         (["set"], VALUE, ""),
     ],
 )
-def test_what_can_not_be_is_wrong_use_and_keeps_nothing(
-    hive_mind: HiveMind, words: list[str], stdin: str | bytes, why: str
-) -> None:
+def test_what_cannot_be_is_wrong_use_and_keeps_none(hive_mind: HiveMind, words: list[str], stdin: str | bytes, why: str) -> None:
     ended = hive_mind("credentials", *words, stdin=stdin)
     assert (ended.code, ended.out) == (2, "")
     assert why in ended.err

@@ -107,9 +107,7 @@ def epoch_of(fleet: HiveMind, name: str) -> int:
     ],
     ids=["servicebus", "eventhubs"],
 )
-def test_over_amqp_queues_and_hubs_have_no_word_of_it_and_who_was_killed_misses_nothing(
-    fleet: HiveMind, tmp_path: Path, buses: str
-) -> None:
+def test_over_amqp_queues_and_hubs_have_no_word_of_it_and_kills_lose_nothing(fleet: HiveMind, tmp_path: Path, buses: str) -> None:
     with BrokerThread(settings=BrokerSettings(auto_partitions=4)) as broker:
         bus, known = buses.format(here=f"127.0.0.1:{broker.port}"), KNOWN[:40]
         apply(fleet, bus, tmp_path)
@@ -138,9 +136,7 @@ def test_over_amqp_queues_and_hubs_have_no_word_of_it_and_who_was_killed_misses_
         fleet("delete", "--yes")
 
 
-def test_members_come_and_are_put_out_and_a_kill_meanwhile_loses_nothing(
-    fleet: HiveMind, redis: RedisServer, tmp_path: Path
-) -> None:
+def test_members_come_and_are_put_out_and_a_kill_then_loses_nothing(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
     apply(fleet, redis.url, tmp_path)
     say(fleet, "ada", KNOWN[0])
     apply(fleet, redis.url, tmp_path, (*NAMES, "dora"))

@@ -61,9 +61,7 @@ def test_learning_a_long_file_is_stopped_and_goes_on(hive_mind: HiveMind, buoys:
 
 
 @pytest.mark.parametrize(("number", "code"), ENDINGS)
-def test_an_import_is_stopped_and_goes_on_after_the_lines_that_are_told(
-    hive_mind: HiveMind, memory: Path, number: signal.Signals, code: int
-):
+def test_a_stopped_import_goes_on_after_the_lines_it_tells(hive_mind: HiveMind, memory: Path, number: signal.Signals, code: int):
     with watched(hive_mind, "facts", "import", memory) as importing:
         importing.until(IMPORTING)
         importing.process.send_signal(number)
@@ -115,9 +113,7 @@ def test_a_second_ctrl_c_loses_nothing_that_was_shown_as_kept(hive_mind: HiveMin
     went_on(hive_mind, memory, at_least=max(int(number) for number in re.findall(IMPORTING, importing.said)))
 
 
-def test_what_nohup_started_outlives_its_terminal_and_what_runs_in_the_background_heeds_sigterm(
-    hive_mind: HiveMind, memory: Path
-):
+def test_what_nohup_started_outlives_its_terminal_and_a_job_in_the_background_heeds_sigterm(hive_mind: HiveMind, memory: Path):
     with watched(hive_mind, "facts", "import", memory, ignoring="HUP") as importing:
         importing.until(IMPORTING)
         importing.process.send_signal(signal.SIGHUP)

@@ -75,9 +75,7 @@ def test_where_a_constraint_decides_that_is_the_signal_and_a_failure_edge_is_the
     assert [(one["name"], one["reasoning"]) for one in last["signals"]] == [("constraint", "violates hard constraint none")]
 
 
-def test_a_command_gets_a_notice_of_what_waits_once_and_one_that_failed_when_the_run_is_resumed(
-    hive_mind: HiveMind, tmp_path: Path
-) -> None:
+def test_a_command_gets_a_notice_once_and_one_that_failed_when_the_run_is_resumed(hive_mind: HiveMind, tmp_path: Path) -> None:
     file = worker_file(
         tmp_path, "ask", entry="ask", nodes=[{"id": "ask", "kind": "person", "prompt": "Sail?", "outputs": ["word"]}]
     )

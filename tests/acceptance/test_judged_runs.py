@@ -86,9 +86,7 @@ def test_a_rule_stops_a_persons_answer_and_the_same_rule_lets_any_other_pass(hiv
     assert process(hive_mind, "runs", "resume", "bad", "-o", "json").json["status"] == "accepted"
 
 
-def test_a_rule_that_holds_for_everything_lets_no_outcome_count_and_sends_back_with_its_feedback(
-    hive_mind: HiveMind, tmp_path: Path
-) -> None:
+def test_a_rule_for_everything_lets_no_outcome_count_and_sends_back_with_feedback(hive_mind: HiveMind, tmp_path: Path) -> None:
     file = coder(tmp_path, rules=[NO_EVAL | {"action": "retry", "feedback": "write it without eval"}])
     with OpenAICompatibleServer([sets(code=EVIL), sets(code="print(1)")]) as server:
         ended = process(with_model(hive_mind, server), "run", file, "-o", "json").json

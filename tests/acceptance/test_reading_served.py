@@ -71,9 +71,7 @@ def test_a_fact_is_taken_back_where_the_memory_is_open(taught: HiveMind) -> None
     assert fact["id"] not in [one["id"] for one in taught("facts", "list", "-o", "json").json]
 
 
-def test_a_folder_is_learned_line_by_line_and_in_as_few_calls_of_a_model_whichever_process_learns(
-    guarded: HiveMind, tmp_path: Path
-) -> None:
+def test_a_folder_is_learned_line_by_line_in_as_few_calls_whichever_process_learns(guarded: HiveMind, tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("alone", "served")]
     for folder in folders:
         folder.mkdir()

@@ -93,9 +93,7 @@ def test_the_first_screen_shows_the_link_that_a_browser_gets(guarded: HiveMind, 
     assert printed.err.splitlines()[-1] == last
 
 
-def test_retrieval_prints_what_stands_below_each_command(
-    hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retrieval_prints_what_stands_below_it(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = [block for block in BLOCKS if block.startswith("    $ hive-mind retrieval")]
     assert len(blocks) == 6

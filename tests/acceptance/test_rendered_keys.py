@@ -62,9 +62,7 @@ def redis() -> Iterator[RedisServer]:
 
 
 @pytest.mark.parametrize(("platform", "identity"), [("compose", "warn"), *((platform, "require") for platform in ISSUED)])
-def test_each_process_gets_its_own_key_alone_and_the_roots_is_nowhere(
-    hive_mind: HiveMind, tmp_path: Path, platform: str, identity: str
-) -> None:
+def test_each_process_gets_its_key_and_none_the_root(hive_mind: HiveMind, tmp_path: Path, platform: str, identity: str) -> None:
     folder = render(hive_mind, tmp_path, platform, identity)
     found = texts(folder)
     secret = {name for name in found if name.startswith("secrets/")}

@@ -86,9 +86,7 @@ def test_what_no_run_could_do_is_found_where_it_is_written(
     assert told in begun.err
 
 
-def test_a_goal_looks_at_values_that_are_there_and_tools_of_a_program_or_a_server_may_be_named(
-    hive_mind: HiveMind, tmp_path: Path
-) -> None:
+def test_a_goal_looks_at_values_that_are_there_and_may_name_tools_of_any_program(hive_mind: HiveMind, tmp_path: Path) -> None:
     node = {"id": "do", "tools": ["weigh", "mcp:scales/*", "recall"], "outputs": ["kilos"]}
     goal = {"id": "g", "inputs": ["crate"], "outputs": ["tons"]}
     wrong = worker_file(tmp_path, "wrong", entry="do", nodes=[node], goal=goal)

@@ -67,9 +67,7 @@ def test_a_line_says_that_a_model_is_waited_for(hive_mind: HiveMind, notes: Path
         assert "waiting for openai:tiny" in asking(hive_mind, server)("ask", QUESTION).err
 
 
-def test_a_line_says_that_a_process_is_waited_for_whose_model_is_slow(
-    guarded: HiveMind, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_says_that_a_slow_model_is_waited_for(guarded: HiveMind, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_http, "NOTICE_FIRST_S", 1.0)
     assert guarded("learn", notes).code == 0
     with OpenAICompatibleServer([Silence()]) as server:

@@ -88,9 +88,7 @@ async def test_connections_that_drop_while_nothing_happens_do_no_harm(broker: Ba
     await until(lambda: world.bus.health.is_connected and world.bus.health.reconnects > 0)
 
 
-async def test_connections_that_drop_while_much_is_sent_and_received_lose_and_repeat_nothing(
-    broker: BaseHarness, world: World
-) -> None:
+async def test_connections_that_drop_under_much_traffic_lose_and_repeat_nothing(broker: BaseHarness, world: World) -> None:
     needs(broker, "drop")
 
     bob = await world.listener()

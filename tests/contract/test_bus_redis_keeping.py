@@ -179,9 +179,7 @@ async def all_shown(shown: list[str], count: int) -> bool:
 
 
 @pytest.mark.usefixtures("_trims_at_once")
-async def test_a_name_that_is_forgotten_leaves_nothing_brief_behind(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
-) -> None:
+async def test_a_forgotten_name_leaves_nothing_brief(server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses) -> None:
     monkeypatch.setattr(admin, "BRIEF_S", 0.0)
 
     bus = await buses.bus()

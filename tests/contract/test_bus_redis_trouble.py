@@ -40,9 +40,7 @@ async def test_acknowledgements_get_through_to_a_server_that_is_full(server: Red
         server.do("CONFIG", "SET", "maxmemory", "0")
 
 
-async def test_a_server_that_has_forgotten_everything_is_set_up_again(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
-) -> None:
+async def test_a_server_that_forgot_is_set_up_again(server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses) -> None:
     monkeypatch.setattr(reader, "BLOCK_MS", 50)
 
     bus = await buses.bus()

@@ -103,9 +103,7 @@ async def test_after_its_last_attempt_an_envelope_is_a_dead_letter_and_can_be_ha
     assert bob.letters.letters() == []
 
 
-async def test_a_dead_letter_that_is_handled_again_is_what_its_sender_signed_and_comes_to_its_name_alone(
-    tmp_path: Path, world: World
-) -> None:
+async def test_a_dead_letter_handled_again_is_what_its_sender_signed_and_comes_to_its_name(tmp_path: Path, world: World) -> None:
     keys = KeyFolder(tmp_path, "hive")
     keys.found()
     keys.issue("ann")

@@ -81,9 +81,7 @@ async def test_what_it_said_since_is_its_own_to_take_back(tmp_path: Path, topolo
 
 
 @pytest.mark.parametrize("topology", ["sharded"])
-async def test_what_it_said_since_can_be_corrected_and_contradicted_and_others_facts_cannot(
-    tmp_path: Path, topology: TopologyName
-):
+async def test_what_it_said_since_can_be_corrected_and_contradicted_others_facts_cannot(tmp_path: Path, topology: TopologyName):
     said, others = await said_and_lost(tmp_path, topology, is_all_lost=False)
     newer = Candidate("The gateway listens on port 9443.", "gateway", 0.9)
 

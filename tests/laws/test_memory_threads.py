@@ -56,9 +56,7 @@ async def refused_in_threads(memory: Memory) -> list[int]:
 
 @pytest.mark.parametrize("topology", ["single", "flat", "federated", "sharded"])
 @pytest.mark.parametrize("is_awake", [True, False])
-def test_a_fleets_memories_refuse_every_thread_but_the_one_that_opened_it(
-    tmp_path: Path, topology: TopologyName, is_awake: bool
-) -> None:
+def test_a_fleets_memories_refuse_every_thread_but_its_own(tmp_path: Path, topology: TopologyName, is_awake: bool) -> None:
     async def whole() -> None:
         plan = FleetPlan(topology, ("ada", "bert"), groups={"all": ("ada", "bert")} if topology == "federated" else {})
         async with await open_fleet(Settings(home=tmp_path, embed="none"), plan) as fleet:

@@ -61,9 +61,7 @@ def is_apart(value: str, *around: str) -> bool:
 @example('pass"wörd/ 7', "a", "b", SPELLINGS[1])
 @example("pass word", "", "", quote_plus)
 @example("a😀b\\c\n", "", "", SPELLINGS[3])
-def test_a_value_becomes_its_reference_and_all_else_stays(
-    value: str, before: str, after: str, spell: Callable[[str], str]
-) -> None:
+def test_a_value_becomes_its_reference_all_else_stays(value: str, before: str, after: str, spell: Callable[[str], str]) -> None:
     spelled = spell(value)
     assume(Redaction(secrets(value)).text(before + "\x01" + after) == before + "\x01" + after)
     found = Redaction(secrets(value)).text(f"{before}\x01{spelled}\x01{after}")
@@ -72,9 +70,7 @@ def test_a_value_becomes_its_reference_and_all_else_stays(
 
 
 @given(VALUES, st.binary(max_size=9), st.binary(max_size=9), st.sampled_from([base64.b64encode, base64.urlsafe_b64encode]))
-def test_no_digit_of_base64_that_holds_a_part_of_it_is_left(
-    value: str, before: bytes, after: bytes, encode: Callable[[bytes], bytes]
-) -> None:
+def test_no_base64_digit_of_a_part_is_left(value: str, before: bytes, after: bytes, encode: Callable[[bytes], bytes]) -> None:
     whole = encode(before + value.encode() + after).decode().rstrip("=")
     start, end = len(before) * 8 // 6, -(-(len(before) + len(value.encode())) * 8 // 6)
     found = Redaction(secrets(value)).text(f"Basic {whole}")

@@ -97,9 +97,7 @@ class Memory:
         return Kept(fact_id)
 
 
-def test_an_operation_is_a_span_that_says_whose_memory_and_which_records_and_not_what_was_asked(
-    recorded: InMemorySpanExporter,
-) -> None:
+def test_an_operation_is_a_span_that_says_whose_memory_and_which_records_not_the_question(recorded: InMemorySpanExporter) -> None:
     assert len(asyncio.run(Memory().search("a secret", 2))) == 2
     asyncio.run(Memory().retract("f7"))
 
@@ -120,9 +118,7 @@ def test_an_operation_is_a_span_that_says_whose_memory_and_which_records_and_not
     }
 
 
-def test_what_is_searched_for_is_told_only_where_somebody_wants_it(
-    recorded: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_searched_for_is_told_only_where_wanted(recorded: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracing, "_captures_queries", False)
     tracing.record_queries()
     asyncio.run(Memory().search("Which pump?", 1))

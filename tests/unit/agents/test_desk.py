@@ -161,9 +161,7 @@ async def test_ids_are_of_all_items_the_one_that_changed_last_first(ledger: Ledg
     assert await desk.ids() == [item(name).id for name in "bca"]
 
 
-async def test_an_item_that_can_not_be_read_is_told_and_does_not_hide_the_others(
-    caplog: pytest.LogCaptureFixture, ledger: Ledger
-) -> None:
+async def test_an_unreadable_item_is_told_and_does_not_hide_the_others(caplog: pytest.LogCaptureFixture, ledger: Ledger) -> None:
     await ledger.append("item/newer", 0, [Entry("opened", b'{"form": 9}', 0)])
     desk = LedgerDesk(ledger)
     await desk.ask(item())

@@ -63,9 +63,7 @@ async def test_observing_makes_damaged_text_readable(memory: CognitiveMemory):
 
 
 @pytest.mark.parametrize(("own", "read", "kept"), [("", "2023-05", "2023-05"), ("2022", "2023-05", "2022"), ("", "", "")])
-async def test_orienting_finds_when_it_was_said_and_believes_the_content_first(
-    own: str, read: str, kept: str, memory: CognitiveMemory
-):
+async def test_orienting_finds_when_it_was_said_in_the_content_first(own: str, read: str, kept: str, memory: CognitiveMemory):
     content, extraction = await steps(memory, RED, said_at=read).orient(Content("Text.", "ines", own))
     assert content.said_at == kept
     assert extraction.candidates == (RED,)
@@ -195,9 +193,7 @@ async def kept(memory: CognitiveMemory, content: str) -> Fact:
 
 
 @pytest.mark.parametrize("back_end", ["memory", "sqlite"])
-async def test_after_an_edit_all_that_the_file_says_is_current_and_all_else_is_former_wherever_it_stood(
-    back_end: str, tmp_path: Path
-):
+async def test_after_an_edit_all_that_the_file_says_is_current_and_else_is_former_anywhere(back_end: str, tmp_path: Path):
     before, after = manual(), manual()
     random.Random(14).shuffle(after)
     changed, removed, added = {}, [], []
@@ -333,9 +329,7 @@ async def test_whoever_is_killed_while_learning_an_edited_file_has_all_of_the_fo
     ("name", "answered", "unanswered", "kept"),
     [("questions", 200, 60, 20), ("held_out", 56, 60, 20), ("fresh", 107, 75, 12), ("unseen", 94, 43, 10)],
 )
-def test_each_answer_stands_in_its_text_and_there_are_as_many_as_are_said(
-    name: str, answered: int, unanswered: int, kept: int
-) -> None:
+def test_answers_stand_in_their_texts_and_are_as_many_as_said(name: str, answered: int, unanswered: int, kept: int) -> None:
     asked = questions(name)
 
     assert sum(bool(one.answer) for one in asked) == answered

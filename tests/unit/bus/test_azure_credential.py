@@ -43,9 +43,7 @@ def credential(request: pytest.FixtureRequest) -> Callable[..., Any]:
         (f"worker@{CLOUD}", SHARED),
     ],
 )
-def test_a_key_comes_from_a_connection_string_or_has_its_name_in_the_address(
-    credential: Callable[..., Any], where: str, given: str
-) -> None:
+def test_a_key_is_in_a_connection_string_or_named_in_the_address(credential: Callable[..., Any], where: str, given: str) -> None:
     made = credential(where, given)
     assert isinstance(made, AzureNamedKeyCredential)
     assert tuple(made.named_key) == ("worker", SHARED)

@@ -43,9 +43,7 @@ async def test_a_fleet_is_started_and_then_nothing_is_left_to_do(tmp_path: Path)
 
 
 @played
-async def test_a_bus_whose_packages_are_missing_is_told_before_anything_is_planned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_bus_without_its_packages_is_told_before_all_planning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("hive_mind.bus.servicebus")]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("azure", "azure.servicebus", "azure.servicebus.aio"):
@@ -112,9 +110,7 @@ async def test_other_settings_restart_processes_a_few_at_a_time(tmp_path: Path) 
 
 
 @played
-async def test_a_fleet_that_was_killed_comes_back_at_once_and_not_one_after_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_killed_fleet_comes_back_at_once_not_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world, seen = World(), list[int]()
     await apply(tmp_path, world, source(tmp_path, FLAT))
     for name in ("ada", "bob", "cy"):
@@ -145,9 +141,7 @@ async def test_a_new_setting_that_breaks_one_process_does_not_take_the_others_do
 
 
 @played
-async def test_a_disk_that_is_full_for_one_process_is_told_and_the_others_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_disk_full_for_one_process_is_told_and_the_others_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     start = FakePlatform.start
 
@@ -247,9 +241,7 @@ async def test_only_sources_that_changed_are_learned_and_a_bad_one_is_named(tmp_
 
 
 @played
-async def test_a_step_that_would_lose_facts_is_refused_and_nothing_is_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_step_that_would_lose_facts_is_refused_starting_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     await apply(tmp_path, world, source(tmp_path, FLAT))
     honest = converging.plan
@@ -270,9 +262,7 @@ async def test_a_step_that_would_lose_facts_is_refused_and_nothing_is_started(
 
 
 @played
-async def test_a_hive_goes_on_without_one_that_came_back_and_can_not_hand_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hive_goes_on_without_one_back_that_cannot_hand_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world, fewer = World(), source(tmp_path, agents("ada", "bob"))
     for wanted in (source(tmp_path, FLAT), fewer, source(tmp_path, FLAT)):
         assert (await apply(tmp_path, world, wanted)).is_converged

@@ -21,9 +21,7 @@ async def fleet_at(home: Path) -> Path:
 
 
 @played
-async def test_what_is_left_in_a_folder_while_it_is_removed_is_removed_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_comes_into_a_folder_being_removed_is_removed_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent, late, rmdir = await fleet_at(tmp_path), ["memory.sqlite-wal", "memory.sqlite-shm"], state.shutil.os.rmdir
 
     def leaving_files(path: str, *, dir_fd: int | None = None) -> None:

@@ -197,9 +197,7 @@ def test_a_missing_package_is_told_with_the_extra(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("change", [*CHANGES, lambda store: store.names()])
 @pytest.mark.parametrize("part", ["credentials.json", ""])
-def test_what_the_disk_refuses_is_told_with_its_place(
-    tmp_path: Path, part: str, change: Callable[[CredentialStore], object]
-) -> None:
+def test_what_a_disk_refuses_is_told_by_place(tmp_path: Path, part: str, change: Callable[[CredentialStore], object]) -> None:
     folder = tmp_path / "credentials"
     if part:
         (folder / part).mkdir(parents=True)

@@ -105,9 +105,7 @@ def test_texts_without_a_topic_or_a_vector_are_left_out() -> None:
         ([(1, 0), (1, 0), (-1, 0)], ["a", "a", "b"]),
     ],
 )
-def test_without_pairs_or_any_likeness_across_topics_cohesion_is_undefined(
-    vectors: list[tuple[int, int]], topics: list[str]
-) -> None:
+def test_without_pairs_or_likeness_across_topics_cohesion_is_undefined(vectors: list[tuple[int, int]], topics: list[str]) -> None:
     assert cohesion(np.array(vectors, np.float32).reshape(-1, 2), topics, rng()) is None
 
 

@@ -184,9 +184,7 @@ def test_a_time_that_is_none_is_refused(question: Request) -> None:
 
 
 @pytest.mark.parametrize("question", ["On which port does the gateway listen?", "How many gateways are there?"])
-def test_a_question_is_searched_for_once_also_where_what_was_found_is_told_too(
-    monkeypatch: pytest.MonkeyPatch, question: str
-) -> None:
+def test_a_question_is_searched_for_once_also_where_hits_are_told_too(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
     searches, search = list[object](), CognitiveMemory.search_facts
 
     async def counted(memory: CognitiveMemory, *given: Any) -> Any:

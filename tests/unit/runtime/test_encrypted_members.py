@@ -57,9 +57,7 @@ async def test_what_comes_in_plain_and_garbage_is_refused_and_counted_and_one_of
     await comes_to(bob, TRUE)
 
 
-async def test_a_member_that_was_handed_no_key_says_so_sends_nothing_and_joins_when_it_is(
-    keys: KeyFolder, tmp_path: Path, town: Town
-) -> None:
+async def test_a_member_without_key_says_so_sends_nothing_and_joins_with_one(keys: KeyFolder, tmp_path: Path, town: Town) -> None:
     (epoch,) = keys.path.glob("*.epoch")
     handed = epoch.read_bytes()
     epoch.unlink()

@@ -61,9 +61,7 @@ def test_a_process_is_known_by_its_number_and_its_start(other: Running) -> None:
     assert command_of(one)[0] == sys.executable
 
 
-def test_one_that_has_just_begun_has_a_command_as_soon_as_its_program_is_loaded(
-    other: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_just_begun_has_a_command_as_soon_as_its_program_is_loaded(other: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     one, commands = known(other.pid), iter([[], [], ["hive-mind", "agent"]])
     monkeypatch.setattr(psutil.Process, "cmdline", lambda _: next(commands))
     assert command_of(one) == ["hive-mind", "agent"]

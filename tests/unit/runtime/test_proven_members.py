@@ -49,9 +49,7 @@ async def test_members_with_certificates_share_as_ever(tmp_path: Path, town: Tow
 
 
 @pytest.mark.parametrize("is_proven", [True, False])
-async def test_of_all_that_a_stranger_forges_nothing_is_taken_in_and_all_is_counted(
-    tmp_path: Path, town: Town, *, is_proven: bool
-) -> None:
+async def test_nothing_that_a_stranger_forges_is_taken_in_all_is_counted(tmp_path: Path, town: Town, *, is_proven: bool) -> None:
     attack = addressed((await said_in_a_twin(tmp_path / "twin", *MEMBERS)), "hive", MEMBERS)
     found = await members(town, keys_in(tmp_path / "keys", *MEMBERS) if is_proven else None)
     cleo = found[-1]

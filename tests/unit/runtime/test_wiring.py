@@ -114,9 +114,7 @@ def test_what_a_language_model_cost_is_told_when_the_agent_closes(tmp_path: Path
     assert re.fullmatch(r"scripted:.*: [1-9]\d* calls, [1-9]\d* of \d+ tokens spent", told)
 
 
-async def test_the_default_vector_index_falls_back_silently_and_a_chosen_one_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_default_vector_index_falls_back_silently_a_chosen_one_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     load, missing = backends.load, Settings().ann
 
     def without_extra(kind: str, name: str) -> object:

@@ -113,9 +113,7 @@ CLOSER = WorkerSpec.model_validate(
     ("action", "answer", "done"),
     [("accept", "yes", "closed: True"), ("accept", "no", "closed: False"), ("escalate", None, "not closed: decline")],
 )
-def test_a_run_waits_for_the_person_of_whom_a_server_wants_something(
-    action: str, answer: str | None, done: str, tmp_path: Path
-) -> None:
+def test_a_run_waits_for_whom_a_server_wants_something_of(action: str, answer: str | None, done: str, tmp_path: Path) -> None:
     async def work(_: McpTools, box: Toolbox) -> None:
         parts = RunParts("ada", await memory.open(), lambda *_: box)
         executor = RunExecutor("r", parts)

@@ -21,9 +21,7 @@ TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"
 
 
 @TOPOLOGIES
-async def test_what_a_model_accepts_is_shared_what_it_keeps_stays_and_what_it_asks_about_a_person_decides(
-    tmp_path: Path, topology: str
-) -> None:
+async def test_a_model_accepts_what_is_shared_keeps_what_stays_and_asks_what_people_decide(tmp_path: Path, topology: str) -> None:
     model = ScriptedModel(by_text({"cheese": "keep", "price": "ask"}))
     async with town(tmp_path, topology, model=model) as one:
         good = await one.store("The gate is painted blue.")

@@ -63,9 +63,7 @@ async def test_a_person_is_asked_once_and_what_they_say_takes_effect_here_and_ev
 
 
 @TOPOLOGIES
-async def test_what_people_decided_holds_after_a_restart_and_what_they_did_not_is_asked_no_second_time(
-    tmp_path: Path, topology: str
-) -> None:
+async def test_what_people_decided_holds_after_a_restart_and_what_waits_is_asked_once(tmp_path: Path, topology: str) -> None:
     async with town(tmp_path, topology, asks_people=True) as one:
         kept, waiting = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
         await one.until(kept, lambda fact: fact.held_back.startswith("asked a person"))

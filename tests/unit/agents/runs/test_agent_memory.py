@@ -83,9 +83,7 @@ def test_what_a_person_saves_while_an_agent_writes_stays(tmp_path: Path) -> None
     ],
     ids=["a person", "another run"],
 )
-def test_an_agent_that_has_not_seen_what_others_wrote_replaces_none_of_it(
-    meanwhile: Callable[[Path], object], tmp_path: Path
-) -> None:
+def test_an_agent_that_has_not_seen_what_others_wrote_keeps_it(meanwhile: Callable[[Path], object], tmp_path: Path) -> None:
     one = files(tmp_path)
     one.adapt()
     meanwhile(tmp_path)

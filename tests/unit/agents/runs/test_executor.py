@@ -392,9 +392,7 @@ async def test_a_node_is_judged_by_the_judge_it_names(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("is_idempotent", [True, False])
-async def test_a_tool_that_asks_a_person_is_called_again_with_the_answers_and_does_its_work_once(
-    is_idempotent: bool, ledger: Ledger
-) -> None:
+async def test_a_tool_that_asks_a_person_is_called_with_the_answers_and_works_once(is_idempotent: bool, ledger: Ledger) -> None:
     done: list[str] = []
 
     @tool(idempotent=is_idempotent)

@@ -57,9 +57,7 @@ async def test_a_folder_without_notes_is_told(make: Any, tmp_path: Path, memory:
         await use(memory, "list_notes", str(make(tmp_path)))
 
 
-async def test_each_note_vouches_for_its_facts_and_what_the_gate_holds_back_is_only_counted(
-    notes: Path, memory: CognitiveMemory
-) -> None:
+async def test_each_note_vouches_for_its_facts_and_what_is_held_back_is_counted(notes: Path, memory: CognitiveMemory) -> None:
     found = await learned(memory, notes)
     assert {(one["text"], *one["sources"]) for one in found["facts"]} >= {(BOOK, "book.md"), (SEEN, "deep/seen.md")}
     assert found["count"] == len(found["facts"])

@@ -92,9 +92,7 @@ async def test_the_name_of_a_run_that_is_pruned_begins_no_other(tmp_path: Path) 
             await run_called(parts.ledger, "r0")
 
 
-async def test_a_kill_between_ledger_and_folder_leaves_a_folder_that_goes_next_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_folder_that_a_kill_left_without_ledger_goes_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with with_runs(tmp_path) as (parts, clock):
 
         def killed(*_: Any) -> None:

@@ -130,9 +130,7 @@ def test_what_is_said_is_kept_for_those_who_look_on_and_no_longer() -> None:
     assert saying.listen("gone", "talk") is None
 
 
-def test_each_word_is_shown_once_however_often_it_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_word_is_shown_once_however_often_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     printer = StepPrinter(is_silent=False)
     heard = Heard(printer)

@@ -46,9 +46,7 @@ def deliveries(broker: Harness) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_shared", [False, True])
-async def test_what_is_held_for_longer_than_a_lock_lasts_is_delivered_once(
-    broker: ShortLocks, is_shared: bool, world: World
-) -> None:
+async def test_what_is_held_longer_than_a_lock_lasts_is_delivered_once(broker: ShortLocks, is_shared: bool, world: World) -> None:
     bob = await world.listener(inflight_max=1, is_shared=is_shared)
     await world.publish("in hand", "waiting")
     (first,) = await bob.take()
@@ -64,9 +62,7 @@ async def test_what_is_held_for_longer_than_a_lock_lasts_is_delivered_once(
 
 
 @pytest.mark.slow
-async def test_what_was_read_over_a_connection_that_broke_is_renewed_and_settled_over_another(
-    broker: ShortLocks, world: World
-) -> None:
+async def test_what_was_read_over_a_broken_connection_is_renewed_and_settled_elsewhere(broker: ShortLocks, world: World) -> None:
     bob = await world.listener()
     await world.publish("in hand", "bad")
     held, bad = await bob.take(2)

@@ -210,9 +210,7 @@ def test_what_nobody_decided_in_time_is_decided_when_somebody_looks_and_says_so(
         (["list", "--agent", "../x"], "can't be an agent's name"),
     ],
 )
-def test_what_makes_no_sense_is_refused_says_what_to_do_and_changes_nothing(
-    inbox: HiveMind, words: list[str], message: str
-) -> None:
+def test_nonsense_is_refused_says_what_to_do_and_changes_nothing(inbox: HiveMind, words: list[str], message: str) -> None:
     fact, question = asked(inbox, item("a"), item("b", kind="question"))
     ids = {"fact": fact.id, "question": question.id}
 

@@ -189,9 +189,7 @@ def test_a_company_has_a_name_and_no_code():
         ),
     ],
 )
-def test_what_looks_like_the_form_that_is_asked_for_is_told_from_it(
-    question: str, tellings: tuple[str, ...], asides: tuple[str, ...]
-):
+def test_what_looks_like_the_form_asked_for_is_told_from_it(question: str, tellings: tuple[str, ...], asides: tuple[str, ...]):
     assert [text for text in tellings if not may_answer(question, text)] == []
     assert [text for text in asides if may_answer(question, text)] == []
 

@@ -228,9 +228,7 @@ class Killed(BaseException):
     """The process is no more."""
 
 
-def test_whoever_is_killed_while_importing_imports_again(
-    home: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_killed_in_it_imports_again(home: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, tidy = Path.rename, shutil.rmtree
     for steps in range(4):
         to, left = tmp_path / str(steps), [steps]
@@ -305,9 +303,7 @@ def _unless(real: Callable[..., Any], name: str, other: Callable[..., Any]) -> C
     return called
 
 
-def test_another_archive_waits_for_one_that_was_cut_short(
-    home: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_archive_waits_for_a_cut_one(home: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise Killed
 

@@ -97,9 +97,7 @@ def test_asked_further_every_hive_finds_what_one_memory_finds_for_more_rounds_al
 
 
 @pytest.mark.parametrize("agents", [10, thorough(100)])
-def test_looked_at_again_every_hive_finds_what_one_memory_finds_for_no_more_rounds_also_where_messages_are_lost(
-    scope: Scope, agents: int
-):
+def test_looked_at_again_every_hive_finds_what_one_memory_finds_in_no_more_rounds_also_with_losses(scope: Scope, agents: int):
     plain, fetched = messages_of(scope, agents, looked_at_by(Reading()))
 
     assert plain <= fetched < 2 * plain
@@ -155,9 +153,7 @@ def chat_with_an_assistant() -> list[Document]:
 
 
 @pytest.mark.parametrize("agents", [10, thorough(100)])
-def test_with_every_idea_at_once_every_hive_finds_what_one_memory_finds_also_where_messages_are_lost(
-    of_every_kind: Scope, agents: int
-):
+def test_with_every_idea_at_once_every_hive_finds_what_one_memory_finds_also_with_losses(of_every_kind: Scope, agents: int):
     reading = Reading()
     alone = told(Arm(), of_every_kind, "hybrid", ranking=looked_at_by(reading, **EVERY_IDEA))
     for idea, off in NONE.items():

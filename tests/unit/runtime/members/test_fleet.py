@@ -22,9 +22,7 @@ async def test_a_name_that_nobody_has_is_told_with_those_that_there_are(topology
             await fleet.stop("eve")
 
 
-async def test_a_fleet_that_was_given_no_embedder_has_its_own_and_closes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fleet_given_no_embedder_has_its_own_and_closes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = BagOfWords()
 
     async def opened(_: Settings) -> BagOfWords:

@@ -190,9 +190,7 @@ async def test_an_agent_answers_what_it_is_asked(town: Town) -> None:
         ("search", {"query": "x", "colour": "red"}, "search has no field 'colour'; it has query"),
     ],
 )
-async def test_nonsense_is_refused_and_the_next_request_is_answered(
-    what: str, fields: dict[str, Any], text: str, town: Town
-) -> None:
+async def test_nonsense_is_refused_and_the_next_one_answered(what: str, fields: dict[str, Any], text: str, town: Town) -> None:
     member = await town.begin(plan("ann", "ann"))
     calls = AgentCalls(member.agent, member, is_kept=False)
     with pytest.raises(InvalidInput, match=re.escape(text)):

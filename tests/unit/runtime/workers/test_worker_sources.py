@@ -132,9 +132,7 @@ async def test_a_source_that_can_not_be_read_is_told_and_the_others_go_on(tmp_pa
         assert agent(worker, "ada").facts == 3
 
 
-async def test_what_is_wrong_with_all_its_sources_is_told_once(
-    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_wrong_with_all_sources_is_told_once(tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     more = tmp_path / "more.txt"
     more.write_text("The museum opens at ten.\n")
 
