@@ -1,17 +1,30 @@
-"""Processes of this machine: they outlive who started them, are seen when they end, and there is one of each name."""
+"""Processes of this machine: they outlive who started them, are seen when they end, and there is one of each name.
+
+Processes of this machine that are somebody else's, whatever a file says of them, are never signalled.
+
+Files of processes of this machine: for their owner alone, no links, and no secret that is only referred to.
+"""
 
 import asyncio
 import fcntl
 import json
 import os
-from contextlib import ExitStack
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
 
 from hive_mind.control.platforms import Platform, local
-from hive_mind.errors import BackendUnavailable
-from tests.contract.platforms import PATIENCE_S, STOP_S, Ground, contact_of, kill
+from hive_mind.control.processes.log_reading import last_lines
+from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.runtime.secrets import credentials_of
+from tests.contract.platforms import FAKE, PATIENCE_S, STOP_S, Ground, contact_of, kill
+from tests.servers.children import Child
 from tests.waiting import until
 
 
@@ -97,3 +110,167 @@ async def test_a_hundred_are_seen_in_one_look(ground: Ground) -> None:
         seen = await ground.platform.observe(patience_s=PATIENCE_S)
 
     assert sum(one.status is not None for one in seen.values()) == 100
+
+
+_HOLDER = """\
+import fcntl, os, sys
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def stranger() -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that is none of ours. It ends with this test."""
+    with Child([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as running:
+        yield running
+        running.kill()
+
+
+@contextmanager
+def holding(lock: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that holds a lock and says nothing of itself."""
+    with Child([sys.executable, "-c", _HOLDER, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        yield holder
+        holder.kill()
+
+
+def claim(ground: Ground, process: str, pid: int, started: float) -> None:
+    """A contact that says a process is this one."""
+    contact = {"process": process, "pid": pid, "started": started, "port": 9, "token": "t", "config": "c"}
+    path = ground.folder / "run" / f"{process}.json"
+    path.unlink(missing_ok=True)
+    path.write_text(json.dumps(contact))
+
+
+@pytest.mark.parametrize("file", ["ada.json", "ada.begun"])
+async def test_a_number_that_belongs_to_somebody_else_by_now_is_never_signalled(
+    ground: Ground, stranger: "subprocess.Popen[bytes]", file: str
+) -> None:
+    kill((await ground.start("ada")).pid)
+    await ground.until("ada", lambda one: not one.is_alive)
+    recycled = psutil.Process(stranger.pid).create_time() - 100.0
+    if file == "ada.json":
+        claim(ground, "ada", stranger.pid, recycled)
+    else:
+        (ground.folder / "run" / file).write_text(json.dumps([stranger.pid, recycled]))
+
+    assert not (await ground.platform.observe())["ada"].is_alive
+    await ground.platform.stop("ada", 0.5)
+
+    assert stranger.poll() is None
+    assert (await ground.start("ada")).pid != stranger.pid
+
+
+@pytest.mark.parametrize("pid", [-1, 0, 1, 1 << 70])
+async def test_numbers_that_stand_for_many_or_for_none_are_never_signalled(ground: Ground, pid: int) -> None:
+    ground.folder.mkdir(parents=True, exist_ok=True)
+    claim(ground, "ada", pid, 0.0)
+    await ground.platform.stop("ada", 0.5)
+    assert await ground.platform.observe() == {}
+
+
+async def test_this_very_program_is_never_signalled(ground: Ground) -> None:
+    claim(ground, "ada", os.getpid(), psutil.Process().create_time())
+    await ground.platform.stop("ada", 0.5)
+    assert await ground.platform.observe() == {}
+
+
+async def test_somebody_who_only_holds_the_lock_is_left_alone_and_told(ground: Ground) -> None:
+    await ground.begin("ada")
+    await ground.platform.stop("ada", STOP_S)
+    with holding(ground.folder / "run" / "ada.lock") as holder:
+        (ground.folder / "config" / "ada.json").write_bytes(ground.config("ada").packed())
+
+        found = (await ground.platform.observe())["ada"]
+        assert (found.is_alive, found.is_hidden, found.pid) == (True, True, 0)
+        with pytest.raises(BackendTimeout, match="left alone"):
+            await ground.platform.stop("ada", 0.2)
+        assert holder.poll() is None
+
+
+async def test_nobody_else_can_read_what_it_is_told_and_how_to_reach_it(ground: Ground) -> None:
+    ground.folder.chmod(0o755)
+    await (await ground.open()).close()
+    await ground.start("ada")
+
+    modes = {path: path.stat().st_mode & 0o777 for path in (ground.folder, *ground.folder.rglob("*"))}
+
+    assert {modes[path] for path in {path for path in modes if path.is_dir()}} == {0o700}
+    assert {modes[path] & 0o077 for path in modes if path.suffix in (".json", ".lock", ".begun", ".out")} == {0}
+
+
+async def test_links_in_its_folders_lead_nowhere(ground: Ground, tmp_path: Path) -> None:
+    found = await ground.start("ada")
+    aside = tmp_path / "aside.json"
+    aside.write_text(json.dumps(contact_of(ground, "ada")))
+    for name in ("config/ben.json", "run/ben.json", "logs/ben.out", "logs/ben.log"):
+        (ground.folder / name).symlink_to(aside)
+
+    before = aside.read_bytes()
+    assert not (await ground.platform.observe()).get("ben", None)
+    assert last_lines(ground.folder / "logs" / "ben.log", 9) == []
+    await ground.platform.stop("ben", 0.2)
+    (ground.folder / "logs" / "ben.log").unlink()
+    await ground.start("ben")
+
+    assert aside.read_bytes() == before
+    assert (await ground.platform.observe())["ada"].pid == found.pid
+
+
+async def test_who_only_looks_leaves_nothing_behind(tmp_path: Path) -> None:
+    platform = await local.open(tmp_path / "home" / "fleets" / "town", tmp_path / "home", FAKE)
+    assert await platform.observe() == {}
+    await platform.close()
+    assert not (tmp_path / "home").exists()
+
+
+async def test_what_a_process_writes_is_for_its_owner_alone(ground: Ground) -> None:
+    await ground.start("ada")
+    assert {path.stat().st_mode & 0o077 for path in ground.folder.rglob("*")} == {0}
+
+
+@pytest.mark.parametrize("part", ["run", "config", "logs"])
+async def test_a_folder_that_is_a_link_is_refused(ground: Ground, tmp_path: Path, part: str) -> None:
+    shutil.rmtree(ground.folder / part)
+    (tmp_path / "elsewhere").mkdir()
+    (ground.folder / part).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(BackendRejected, match="link"):
+        await ground.platform.start(ground.config("ada"))
+
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+async def test_variables_reach_the_process_and_references_stay_out_of_files(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOWN_SECRET", "s3cret")
+    assert psutil.Process((await ground.start("ada", KEY="${env:TOWN_SECRET}")).pid).environ()["KEY"] == "s3cret"
+    assert all(b"s3cret" not in path.read_bytes() for path in ground.folder.rglob("*") if path.is_file())
+
+
+async def test_a_credential_gets_into_the_process_and_not_into_what_others_see_of_it(ground: Ground) -> None:
+    credentials_of(ground.home).set("tickets", "sw0rdfish-7")
+    found = await ground.start("ada", KEY="<${credential:tickets}>", PLAIN="yes")
+
+    seen = psutil.Process(found.pid).environ()
+    assert (seen.get("KEY"), seen["PLAIN"]) == (None, "yes")
+    assert not any("sw0rdfish-7" in text for text in (*seen.values(), *psutil.Process(found.pid).cmdline()))
+    assert all(b"sw0rdfish-7" not in path.read_bytes() for path in ground.home.rglob("*") if path.is_file())
+
+
+async def test_a_credential_that_is_not_set_is_told_and_nothing_is_started(ground: Ground) -> None:
+    with pytest.raises(InvalidInput, match="hive-mind credentials set tickets"):
+        await ground.platform.start(ground.config("ada", KEY="${credential:tickets}"))
+    assert await ground.platform.observe() == {}
+
+
+async def test_a_reference_that_stands_for_nothing_is_told_and_nothing_is_started(ground: Ground) -> None:
+    with pytest.raises(InvalidInput, match="NOBODY_SET_THIS"):
+        await ground.platform.start(ground.config("ada", KEY="${env:NOBODY_SET_THIS}"))
+    assert await ground.platform.observe() == {}
