@@ -145,12 +145,7 @@ class Matcher:
     def _repeat(self, kind: Any, value: Any, scope: tuple[tuple[int, int], ...]) -> Node:
         least, most, items = value
         item = list(items)
-        if len(item) == 1 and item[0][0] in (
-            _constants.LITERAL,
-            _constants.NOT_LITERAL,
-            _constants.ANY,
-            _constants.IN,
-        ):
+        if len(item) == 1 and item[0][0] in (_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN):
             return self._run(kind, least, most, item[0], scope)
         body = self._sequence(item, scope)
 

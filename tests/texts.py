@@ -127,17 +127,14 @@ _BLOCKS = _named(
 MARKDOWN = _named(
     "markdown",
     st.builds(
-        "{}{}".format,
-        st.one_of(st.just(""), YAML.map("---\n{}\n---\n".format)),
-        st.lists(_BLOCKS, max_size=8).map("\n\n".join),
+        "{}{}".format, st.one_of(st.just(""), YAML.map("---\n{}\n---\n".format)), st.lists(_BLOCKS, max_size=8).map("\n\n".join)
     ),
 )
 TEXTS = _named("texts", st.one_of(ANY, _CHARACTERS_THAT_MEAN_SOMETHING, PHRASES, SPOKEN, YAML, MARKDOWN))
 QUESTIONS = _named(
     "questions",
     st.one_of(
-        TEXTS,
-        st.builds("{} {}?".format, st.sampled_from("Who What When Where Why Which How-many Is Wer Où".split()), PHRASES),
+        TEXTS, st.builds("{} {}?".format, st.sampled_from("Who What When Where Why Which How-many Is Wer Où".split()), PHRASES)
     ),
 )
 

@@ -6,18 +6,7 @@ from pathlib import Path
 
 from tests.acceptance.hive_mind_command import Ended, HiveMind
 
-COMMANDS = (
-    "init",
-    "describe",
-    "validate",
-    "index",
-    "query",
-    "evaluate",
-    "compare",
-    "tune",
-    "deploy",
-    "history",
-)
+COMMANDS = ("init", "describe", "validate", "index", "query", "evaluate", "compare", "tune", "deploy", "history")
 NAIVE = "v1-naive"
 GOOD = {
     "name": "good",

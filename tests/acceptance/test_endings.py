@@ -12,10 +12,7 @@ from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.terminal import watched
 from tests.sampled import thorough
 
-ENDINGS = [
-    (signal.SIGTERM, 143),
-    *(thorough(*ending) for ending in [(signal.SIGINT, 130), (signal.SIGHUP, 129)]),
-]
+ENDINGS = [(signal.SIGTERM, 143), *(thorough(*ending) for ending in [(signal.SIGINT, 130), (signal.SIGHUP, 129)])]
 # So much that it can't be finished before the signal comes, on the fastest machine.
 BUOYS, FACTS = 1_500, 8_000
 IMPORTING = rb"importing[^/]*[ m]([1-9]\d*)/"

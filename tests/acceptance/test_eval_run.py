@@ -81,10 +81,7 @@ def test_an_experiment_gives_a_table_a_report_and_rows_for_every_figure(hive_min
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("signalled", "code"),
-    [(signal.SIGKILL, -signal.SIGKILL), thorough(signal.SIGINT, 130)],
-)
+@pytest.mark.parametrize(("signalled", "code"), [(signal.SIGKILL, -signal.SIGKILL), thorough(signal.SIGINT, 130)])
 def test_a_run_that_was_stopped_goes_on_to_the_same_rows(
     hive_mind: HiveMind, file: Path, tmp_path: Path, whole: dict[str, bytes], signalled: signal.Signals, code: int
 ):

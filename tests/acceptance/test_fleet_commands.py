@@ -49,15 +49,7 @@ def without(manifest, *agents):
     return manifest
 
 
-@pytest.mark.parametrize(
-    "topology",
-    [
-        "single",
-        thorough("flat"),
-        thorough("federated"),
-        thorough("sharded"),
-    ],
-)
+@pytest.mark.parametrize("topology", ["single", thorough("flat"), thorough("federated"), thorough("sharded")])
 def test_a_fleet_comes_up_answers_is_looked_at_stopped_and_comes_back_with_what_it_knew(command, manifests, topology):
     manifest = manifests / f"{topology}.yaml"
     agent, question, answer = QUESTIONS[topology]

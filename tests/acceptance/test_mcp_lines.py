@@ -124,11 +124,7 @@ def test_a_line_that_is_no_message_is_answered_by_what_says_so_and_one_that_can_
 
 def test_over_http_a_body_that_is_no_message_has_the_same_refusal(guarded: HiveMind) -> None:
     port, command = free_port(), guarded.with_environment(HIVE_MIND_MCP_TOKEN=TOKEN)
-    headers = {
-        **SHOWN,
-        "Content-Type": "application/json",
-        "Accept": "application/json, text/event-stream",
-    }
+    headers = {**SHOWN, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     with command.start("mcp", "--http", port, stdout=DEVNULL, stderr=PIPE) as process:
         try:
             assert any(b"serving agent" in line for line in process.stderr)

@@ -35,7 +35,7 @@ NAMESAKES = {
         *(("LINE_BYTES_MAX", 1 << 16), ("NAMES_MAX", 1000), ("VALUE_CHARACTERS_MAX", 4000)),
     },
     "each shows as much as there is room for": {
-        *(("NAMED_MAX", 3), ("NAME_MAX", 40), ("REASON_MAX", 500), ("SHOWN_MAX", 5), ("VALUES_MAX", 12)),
+        *(("NAMED_MAX", 3), ("NAME_MAX", 40), ("REASON_MAX", 500), ("SHOWN_MAX", 5), ("VALUES_MAX", 12))
     },
     "an id of a fact and one of a key, a key that signs and one that encrypts": {("ID_BYTES", 16), ("KEY_BYTES", 32)},
     "needed before the command line is loaded": {("STOPPED", 130)},

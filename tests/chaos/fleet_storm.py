@@ -30,12 +30,7 @@ from tests.servers.children import Child
 
 FLEET = "storm"
 _APPLY_S = 150
-_TOPOLOGIES = (
-    "flat",
-    "sharded",
-    "{kind: sharded, replicas: 2}",
-    "{kind: federated, groups: [{name: north}, {name: south}]}",
-)
+_TOPOLOGIES = ("flat", "sharded", "{kind: sharded, replicas: 2}", "{kind: federated, groups: [{name: north}, {name: south}]}")
 
 
 @dataclass

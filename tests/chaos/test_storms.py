@@ -17,10 +17,7 @@ pytestmark = pytest.mark.slow
 _HANGS_AFTER_S = 240
 
 
-@pytest.mark.parametrize(
-    ("kind", "rounds"),
-    [("redis", 7), thorough("redis", 21), thorough("amqp", 7)],
-)
+@pytest.mark.parametrize(("kind", "rounds"), [("redis", 7), thorough("redis", 21), thorough("amqp", 7)])
 def test_a_hive_keeps_its_promises_through_a_storm(kind: str, rounds: int):
     seed = seed_of_this_run()
     report = asyncio.run(asyncio.wait_for(storm(seed, rounds, kind), _HANGS_AFTER_S))

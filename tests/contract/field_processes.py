@@ -105,10 +105,7 @@ PLACE = Story(
     "place",
     fixed(topology="single", agents=lone(8_000), platform="local"),
     fixed(topology="single", agents=lone(64), platform="inprocess"),
-    {
-        "spec.platform.kind": Sight(processes, 1, 0),
-        "spec.agents.resources.memoryMb": Sight(is_within, "True", "False"),
-    },
+    {"spec.platform.kind": Sight(processes, 1, 0), "spec.agents.resources.memoryMb": Sight(is_within, "True", "False")},
 )
 
 STORIES = (LOCAL, PLACE)

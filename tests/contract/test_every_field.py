@@ -15,10 +15,7 @@ from tests.contract.field_fleets import PATIENCE_S, VARIABLES, Story, Told, sour
 from tests.unit.control.cloud import IMAGE, configs_of, fleet
 from tests.unit.control.cloud import source_of as cloud_source
 
-STORIES: tuple[Story, ...] = (
-    *(*field_probes.STORIES, *field_runs.STORIES),
-    *(*field_servers.STORIES, *field_processes.STORIES),
-)
+STORIES: tuple[Story, ...] = (*(*field_probes.STORIES, *field_runs.STORIES), *(*field_servers.STORIES, *field_processes.STORIES))
 SEEN = {field: story for story in STORIES for field in story.sights}
 
 

@@ -295,10 +295,7 @@ CASES: dict[str, Case] = {
         work(loop(), B, {"id": "c"}, edges=[{"source": "a", "target": "b"}, {"source": "a", "target": "c"}]),
         work(loop(), B, {"id": "c"}, edges=[{"source": "a", "target": "b"}, {"source": "b", "target": "c"}]),
     ),
-    "spec.edges.target": (
-        work(loop(), B, edges=TWO),
-        work(loop(), B | {"id": "c"}, edges=[{"source": "a", "target": "c"}]),
-    ),
+    "spec.edges.target": (work(loop(), B, edges=TWO), work(loop(), B | {"id": "c"}, edges=[{"source": "a", "target": "c"}])),
     "spec.edges.on": (work(loop(), B, edges=TWO), work(loop(), B, edges=[TWO[0] | {"on": "failure"}])),
     "spec.edges.when": both(
         lambda edge: work(loop(), B, edges=[TWO[0] | {"on": "condition"} | edge]),

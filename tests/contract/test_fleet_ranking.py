@@ -11,12 +11,7 @@ from hive_mind.errors import ManifestError
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.contract.field_fleets import PATIENCE_S, QUICK, source_of
 
-SPEC = {
-    "agents": [{"name": "ada"}],
-    "gossip": QUICK,
-    "platform": "inprocess",
-    "retrieval": {"config": "configs/active.json"},
-}
+SPEC = {"agents": [{"name": "ada"}], "gossip": QUICK, "platform": "inprocess", "retrieval": {"config": "configs/active.json"}}
 
 
 def deploy(folder: Path, **retrieval: object) -> None:
@@ -51,11 +46,7 @@ async def test_a_changed_file_is_planned_applied_and_ranked_by(tmp_path: Path) -
 
         deploy(tmp_path, depth=80, fusion="rrf", rrf_k=9)
         shown = {str(change) for action in (await controller.plan(wanted)).actions for change in action.changes}
-        assert shown == {
-            "spec.retrieval.depth: 70 → 80",
-            "spec.retrieval.fusion: linear → rrf",
-            "spec.retrieval.rrfK: 60 → 9",
-        }
+        assert shown == {"spec.retrieval.depth: 70 → 80", "spec.retrieval.fusion: linear → rrf", "spec.retrieval.rrfK: 60 → 9"}
 
         assert (await controller.apply(wanted, timeout_s=PATIENCE_S)).problems == ()
         assert await ranking(controller) == RankingSettings(depth=80, fusion="rrf", rrf_k=9)

@@ -12,18 +12,7 @@ from hive_mind import backends
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.fact import Fact, Relation, Sharing
 from hive_mind.model.ids import fact_id
-from hive_mind.store import (
-    AddEntity,
-    AddEpisode,
-    AddFact,
-    Change,
-    DropVectors,
-    FactStore,
-    Link,
-    PutVector,
-    ReviseFact,
-    SetMeta,
-)
+from hive_mind.store import AddEntity, AddEpisode, AddFact, Change, DropVectors, FactStore, Link, PutVector, ReviseFact, SetMeta
 from tests.contract.store_builders import all_facts, all_vectors, episode, fact, facts, vector
 from tests.loops import InLoop, opened
 

@@ -86,12 +86,7 @@ def test_processes_that_set_at_once_while_others_change_the_key_and_are_killed_l
 
 
 OLD = {"first": "was there before"}
-CUT = {
-    "set": OLD | {"second": "sw0rdfish-9"},
-    "replace": {"first": "sw0rdfish-9"},
-    "delete": {},
-    "rotate": OLD,
-}
+CUT = {"set": OLD | {"second": "sw0rdfish-9"}, "replace": {"first": "sw0rdfish-9"}, "delete": {}, "rotate": OLD}
 
 
 @pytest.mark.parametrize("change", usually(CUT, "replace", "rotate"))

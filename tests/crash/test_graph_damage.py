@@ -157,12 +157,7 @@ def in_the_way_of_the_next(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("replaced", "name"),
-    [
-        (a_folder, "graph.kuzu"),
-        (a_broken_link, "graph.kuzu"),
-        (a_folder, "graph.json"),
-        (in_the_way_of_the_next, "graph.json"),
-    ],
+    [(a_folder, "graph.kuzu"), (a_broken_link, "graph.kuzu"), (a_folder, "graph.json"), (in_the_way_of_the_next, "graph.json")],
 )
 def test_whatever_lies_in_its_place_it_is_made_again(
     record: Path, lines: Callable[[], list[str]], replaced: Callable[[Path], None], name: str

@@ -23,11 +23,7 @@ from tests.crash.ordinary_writer import AGENT, WORK
 from tests.sampled import thorough
 from tests.servers.forked import Forked
 
-COUNTS = (
-    250,
-    thorough(1_000),
-    *(thorough(int(count)) for count in os.environ.get("HIVE_USES", "").split()),
-)
+COUNTS = (250, thorough(1_000), *(thorough(int(count)) for count in os.environ.get("HIVE_USES", "").split()))
 # Of the second part of a storm; the first fills the caches, of words for instance, that have a bound.
 # 3.8 MB were measured; 8.9 where all that was ever taken back is held.
 _GROWTH_MAX_BYTES, _WARM, _CYCLES, _LIVE = 6 << 20, 6_000, 12_000, 300

@@ -251,13 +251,7 @@ def test_one_that_is_not_is_seen(pattern, how):
 
 @pytest.mark.parametrize(
     "pattern",
-    [
-        r"(?<!\d)\d+$",
-        r"<[^<>]*>",
-        r"\[\s*+(?:-\s*+)?x",
-        r"(?:ab|cd){2,9}?(?P<x>e)?(?(x)f|g)",
-        r"\b(a)\1(?i:B)|(?<=c)d*+|(?>e+)f",
-    ],
+    [r"(?<!\d)\d+$", r"<[^<>]*>", r"\[\s*+(?:-\s*+)?x", r"(?:ab|cd){2,9}?(?P<x>e)?(?(x)f|g)", r"\b(a)\1(?i:B)|(?<=c)d*+|(?>e+)f"],
 )
 def test_the_matcher_that_counts_finds_what_python_finds(pattern):
     matcher, compiled = Matcher(_parser.parse(pattern)), re.compile(pattern)

@@ -293,10 +293,7 @@ def push_top_k_only():
 def no_clamp():
     """Trust is what somebody wrote, however much."""
 
-    with all_of(
-        patch.object(admission, "_clamped", float),
-        patch.object(trust_book, "TRUST_MAX", float("inf")),
-    ):
+    with all_of(patch.object(admission, "_clamped", float), patch.object(trust_book, "TRUST_MAX", float("inf"))):
         yield
 
 

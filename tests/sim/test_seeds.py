@@ -26,8 +26,7 @@ _LATEST = {
 
 
 @pytest.mark.parametrize(
-    ("topology", "seed", "operations"),
-    [found if found[:2] in _LATEST else thorough(*found) for found in FOUND],
+    ("topology", "seed", "operations"), [found if found[:2] in _LATEST else thorough(*found) for found in FOUND]
 )
 def test_what_once_broke_a_promise(topology, seed, operations):
     assert first_violation(topology, range(seed, seed + 1), operations) == ""

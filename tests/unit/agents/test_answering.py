@@ -105,9 +105,5 @@ async def test_of_ordinary_facts_all_are_read():
     async with Home().memory(BagOfWords()) as memory:
         await memory.store_facts([said(f"Pump {n} is red. " * 10) for n in range(60)], "ines")
         reader = ScriptedReader()
-        answer = await LearningAgent(
-            "a",
-            memory,
-            reader,
-        ).answer_question("How many pumps are there?")
+        answer = await LearningAgent("a", memory, reader).answer_question("How many pumps are there?")
         assert (len(reader.asked[-1][1]), answer.note) == (30, "")

@@ -34,12 +34,7 @@ class Town:
     """Ann, whose facts are judged, Ben, who is told of them, and a desk."""
 
     def __init__(
-        self,
-        fleet: Fleet,
-        desk: LedgerDesk,
-        rules: Sequence[EvaluationRule],
-        asks_people: bool,
-        judge: FactJudge,
+        self, fleet: Fleet, desk: LedgerDesk, rules: Sequence[EvaluationRule], asks_people: bool, judge: FactJudge
     ) -> None:
         self.fleet, self.desk = fleet, desk
         memory = fleet.memory("ann")

@@ -90,8 +90,7 @@ def test_results_come_in_forms_for_people_and_for_programs(texts: dict[str, str]
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
-    [(["lern"], "learn"), (["statsu"], "status"), (["facts", "lst"], "list"), (["events", "dql"], "dlq")],
+    ("typed", "meant"), [(["lern"], "learn"), (["statsu"], "status"), (["facts", "lst"], "list"), (["events", "dql"], "dlq")]
 )
 def test_a_mistyped_command_is_told_which_one_may_be_meant(typed, meant):
     ended = CliRunner().invoke(app, typed, env={"COLUMNS": "100"})

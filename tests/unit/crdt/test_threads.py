@@ -48,12 +48,7 @@ def test_two_threads_that_merge_each_way_do_not_wait_for_each_other():
     here.add_all([f"here {n}" for n in range(300)])
     there.add_all([f"there {n}" for n in range(300)])
 
-    at_once(
-        lambda _: here.merge(there),
-        lambda _: there.merge(here),
-        lambda _: here.merge(here),
-        lambda _: here == there,
-    )
+    at_once(lambda _: here.merge(there), lambda _: there.merge(here), lambda _: here.merge(here), lambda _: here == there)
 
     assert here == there
     assert len(here) == 600

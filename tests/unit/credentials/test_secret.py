@@ -33,16 +33,7 @@ def logged() -> str:
 
 
 def test_what_prints_formats_or_logs_it_shows_its_reference() -> None:
-    shown = [
-        repr(SECRET),
-        str(SECRET),
-        f"{SECRET}",
-        f"{SECRET:>40}",
-        f"{SECRET!r}",
-        f"{SECRET:<40}",
-        logged(),
-        repr([SECRET]),
-    ]
+    shown = [repr(SECRET), str(SECRET), f"{SECRET}", f"{SECRET:>40}", f"{SECRET!r}", f"{SECRET:<40}", logged(), repr([SECRET])]
     shown += [
         repr(Holder(SECRET)),
         repr(asdict(Holder(SECRET))),

@@ -46,10 +46,7 @@ PLAIN = (type(None), bool, int, float, str, list, tuple, dict)
         ("'a' + 'b' == 'ab' and 'abc'[1:] == 'bc' and 'abc'[:2] == 'ab' and 'abc'[1] == 'b' and [1, 2, 3][-1] == 3", True),
         ("sum([n for n in output.by_name.values() if n > 2]) == 5", True),
         ("sorted_is_not_known", None),
-        (
-            "max(output.by_name.values()) == 5 and min(3, 2) == 2 and abs(-2) == 2 and round(2.6) == 3",
-            True,
-        ),
+        ("max(output.by_name.values()) == 5 and min(3, 2) == 2 and abs(-2) == 2 and round(2.6) == 3", True),
         ("any(name == 'ben' and n == 5 for name, n in output.by_name.items())", True),
         ("[a + b for a in ['x', 'y'] for b in ['1', '2']] == ['x1', 'x2', 'y1', 'y2']", True),
         ("{'a': [1, (2, 3)]} == {'a': [1, (2, 3)]} and 'a' in {'a': 1} and 'b' not in output.by_name.keys()", True),

@@ -191,10 +191,7 @@ def test_the_first_of_those_that_live_takes_in_who_wants_in_after_a_while_and_ke
 
 @pytest.mark.parametrize(
     ("name", "heard", "is_proposer"),
-    [
-        *(("a", "bc", True), ("b", "ac", False), ("b", "c", True), ("c", "", False), ("a", "", False)),
-        ("x", "abc", False),
-    ],
+    [*(("a", "bc", True), ("b", "ac", False), ("b", "c", True), ("c", "", False), ("a", "", False)), ("x", "abc", False)],
 )
 def test_it_is_proposed_by_the_first_that_lives_and_hears_more_than_half(name, heard, is_proposer):
     one = membership(name)

@@ -6,14 +6,7 @@ import msgspec
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.judge.health import (
-    EscalationTicket,
-    HealthSettings,
-    HealthSummary,
-    item_of,
-    ticket_of,
-    ticket_of_dead,
-)
+from hive_mind.judge.health import EscalationTicket, HealthSettings, HealthSummary, item_of, ticket_of, ticket_of_dead
 
 SETTINGS = HealthSettings()
 MINUTE_MS = 60_000

@@ -49,10 +49,7 @@ def test_calls_come_back_with_their_arguments_beside_what_was_said() -> None:
     calls = (Called("look", '{"q": "é", "deep": {"n": [1, null]}}', "c1"), Called("look", '{"q": "b"}', "c2"))
     reply, _ = conversed(Reply("I look.", calls))
     assert reply.text == "I look."
-    assert reply.calls == (
-        ToolCall("c1", "look", {"q": "é", "deep": {"n": [1, None]}}),
-        ToolCall("c2", "look", {"q": "b"}),
-    )
+    assert reply.calls == (ToolCall("c1", "look", {"q": "é", "deep": {"n": [1, None]}}), ToolCall("c2", "look", {"q": "b"}))
 
 
 def test_a_tool_is_offered_under_a_name_that_providers_take_and_called_by_its_own() -> None:

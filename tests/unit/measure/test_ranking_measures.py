@@ -97,8 +97,7 @@ def test_only_the_best_chunk_of_a_document_counts_and_later_ones_keep_their_plac
 
 
 @pytest.mark.parametrize(
-    ("ranked", "expected"),
-    [(["x", "y"], 0.0), (["d", "x"], -1.0), (["x", "d"], -1 / log2(3)), (["d", "e"], -1.0), ([], 0.0)],
+    ("ranked", "expected"), [(["x", "y"], 0.0), (["d", "x"], -1.0), (["x", "d"], -1 / log2(3)), (["d", "e"], -1.0), ([], 0.0)]
 )
 def test_without_relevant_documents_only_distractors_move_the_normalised_value(ranked, expected):
     assert nudcg_at_k(ranked, {"d": -1, "e": -1}, 10) == pytest.approx(expected)

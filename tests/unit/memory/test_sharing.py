@@ -7,16 +7,7 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Held
 from hive_mind.memory.intake import confirmed, retracting
-from hive_mind.memory.sharing import (
-    answered,
-    fact_of,
-    is_due,
-    is_too_much,
-    promotions_of,
-    proposed,
-    roots_to_offer,
-    taken_back,
-)
+from hive_mind.memory.sharing import answered, fact_of, is_due, is_too_much, promotions_of, proposed, roots_to_offer, taken_back
 from hive_mind.memory.transfer import read_records
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp
 from hive_mind.model.fact import KEPT_HOME, Sharing

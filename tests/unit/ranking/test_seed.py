@@ -8,13 +8,7 @@ from hive_mind.ranking.question import anchors
 from hive_mind.ranking.seed import SEMANTIC_WEIGHT_002, Weights, adaptive, boosted, fixed, needs_no_meaning, specificity
 
 # The five queries of 002's table, and what each is said to be.
-TABLE = {
-    "D40": 0.3,
-    "Tell me about D40": 0.3,
-    "What are the safety requirements?": 0.7,
-    "Aboleth": 0.3,
-    "30 CFR 75.1725": 0.3,
-}
+TABLE = {"D40": 0.3, "Tell me about D40": 0.3, "What are the safety requirements?": 0.7, "Aboleth": 0.3, "30 CFR 75.1725": 0.3}
 
 
 def test_option_a_is_seven_to_three_for_every_query():

@@ -89,8 +89,7 @@ def test_hidden_files_and_other_kinds_are_not_documents(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
-    [(b"a\0b", "binary"), (b"caf\xe9", "UTF-8"), (b"x" * (DOCUMENT_BYTES_MAX + 1), "split it")],
+    ("content", "why"), [(b"a\0b", "binary"), (b"caf\xe9", "UTF-8"), (b"x" * (DOCUMENT_BYTES_MAX + 1), "split it")]
 )
 def test_what_is_no_text_is_skipped_and_told(tmp_path: Path, content: bytes, why: str):
     write(tmp_path, "bad.md", content)

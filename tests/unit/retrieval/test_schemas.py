@@ -23,11 +23,7 @@ def test_the_published_schema_is_the_current_one(name):
 
 @pytest.mark.parametrize(
     ("file", "name"),
-    [
-        ("configs/v1-naive.json", "config"),
-        ("collections/knowledge-base.json", "collection"),
-        ("evals/golden.json", "golden"),
-    ],
+    [("configs/v1-naive.json", "config"), ("collections/knowledge-base.json", "collection"), ("evals/golden.json", "golden")],
 )
 def test_files_of_the_public_layout_fit_the_published_schemas(file, name, tmp_path):
     jsonschema = pytest.importorskip("jsonschema")

@@ -132,8 +132,7 @@ def test_a_name_stands_once_among_nodes_and_sub_agents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edge", "told"),
-    [("on: condition", "goes with `on: condition`"), ("when: output.x > 1", "goes with `on: condition`")],
+    ("edge", "told"), [("on: condition", "goes with `on: condition`"), ("when: output.x > 1", "goes with `on: condition`")]
 )
 def test_a_condition_stands_with_its_kind_of_edge(edge: str, told: str) -> None:
     line, path, message = only(f"id: w\nentry: a\nnodes:\n- id: a\n- id: b\nedges:\n- {{source: a, target: b, {edge}}}")

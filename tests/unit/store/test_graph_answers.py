@@ -84,11 +84,7 @@ def test_a_damaged_fact_is_in_no_answer_and_no_path_leads_over_it(tmp_path):
 
 def test_what_derives_from_an_episode_or_a_source_and_what_a_fact_derives_from(tmp_path):
     async def ask(graph):
-        return [
-            await graph.derived_from("e1"),
-            await graph.derived_from("rumour"),
-            await graph.sources_of(COOLS.id),
-        ]
+        return [await graph.derived_from("e1"), await graph.derived_from("rumour"), await graph.sources_of(COOLS.id)]
 
     changes = [*pump(), AddFact(a_fact("heard", sources=("ines", "rumour")))]
     of_episode, of_source, sources = asked(tmp_path, changes, ask)

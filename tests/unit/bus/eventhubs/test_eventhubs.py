@@ -89,12 +89,7 @@ def done_by_bob(folder: Path) -> int:
 
 @pytest.mark.parametrize(("acknowledged", "every_s", "repeated_max"), [(10, 1.0, 0), (250, 3600.0, 150)])
 async def test_positions_are_written_while_it_runs_so_a_killed_process_repeats_little(
-    broker: BrokerThread,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    acknowledged: int,
-    every_s: float,
-    repeated_max: int,
+    broker: BrokerThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acknowledged: int, every_s: float, repeated_max: int
 ) -> None:
     monkeypatch.setattr(_eventhubs_inbox, "_EVERY_S", every_s)
 

@@ -18,11 +18,7 @@ def a_status(condition=READY, *, pid=7):
 
 @pytest.mark.parametrize(
     ("text", "wish"),
-    [
-        ("condition=Ready", Wish("ready")),
-        ("condition=ready=False", Wish("ready", "false")),
-        ("delete", Wish("")),
-    ],
+    [("condition=Ready", Wish("ready")), ("condition=ready=False", Wish("ready", "false")), ("delete", Wish(""))],
 )
 def test_a_wish_is_a_condition_or_the_end(text, wish):
     assert wish_of(text) == wish

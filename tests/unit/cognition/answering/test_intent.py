@@ -96,10 +96,7 @@ def test_any_text_can_be_asked(question: str):
     [
         ("Summarise INC-2024-1: cause, repair and damage.", ("cause: INC-2024-1", "repair: INC-2024-1", "damage: INC-2024-1")),
         ("Who sold the boat, and what did it cost?", ("Who sold the boat", "what did it cost")),
-        (
-            "What came first in Blue Fox, the fence or the roof?",
-            ("the fence: Blue Fox", "the roof: Blue Fox"),
-        ),
+        ("What came first in Blue Fox, the fence or the roof?", ("the fence: Blue Fox", "the roof: Blue Fox")),
         ("Who sold the boat?", ()),
         ("Do we need bread or milk?", ()),
     ],

@@ -27,10 +27,7 @@ def test_fields_between_tabs_keep_their_bounds_when_they_hold_spaces_and_semicol
     ]
     assert [
         record.fields[2] for c in found if (record := record_of(hit(c.content, concept=c.concept, before=c.before).fact))
-    ] == [
-        "Old toll house",
-        "Dock 4",
-    ]
+    ] == ["Old toll house", "Dock 4"]
 
 
 def test_rows_with_a_figure_above_them_have_no_header_and_nothing_before_them():

@@ -71,11 +71,7 @@ CASES = {
     "agents.worker": (RUNS, agents_with(worker='{"id": "b"}'), "spec.agents[ada].worker"),
     "agents.tools": (RUNS, agents_with(worker='{"id": "a"}', tools=["recall"]), "spec.agents[ada].tools"),
     **{
-        f"agents.limits.{field}": (
-            RUNS,
-            agents_with(worker='{"id": "a"}', limits={field: 7}),
-            "spec.agents[ada].limits",
-        )
+        f"agents.limits.{field}": (RUNS, agents_with(worker='{"id": "a"}', limits={field: 7}), "spec.agents[ada].limits")
         for field in ("turns", "tokens", "usd", "seconds")
     },
     **{
@@ -157,11 +153,7 @@ CASES = {
         for field, value in {"command": ["tell", "them"], "link": "https://hive.example", "hours": 5.0}.items()
     },
     **{
-        f"health.{field}": (
-            {"health": {"agent": "ada"}},
-            {"health": {"agent": "ada", field: value}},
-            None,
-        )
+        f"health.{field}": ({"health": {"agent": "ada"}}, {"health": {"agent": "ada", field: value}}, None)
         for field, value in {"agent": "ben", "everyS": 60.0, "warn": 2, "degraded": 7, "critical": 30, "stallMin": 9.0}.items()
     },
     "judge.facts": ({}, section("judge.facts", "people"), None),

@@ -99,10 +99,7 @@ def test_a_change_is_an_update_field_by_field():
     action = only(fleet_of(counted(1)).plan(counted(1, promotion={"confidenceMin": 0.5, "wordsMin": 3})))
 
     assert (action.kind, action.loses) == ("update", False)
-    assert list(map(str, action.changes)) == [
-        "spec.promotion.confidenceMin: 0.3 → 0.5",
-        "spec.promotion.wordsMin: 2 → 3",
-    ]
+    assert list(map(str, action.changes)) == ["spec.promotion.confidenceMin: 0.3 → 0.5", "spec.promotion.wordsMin: 2 → 3"]
     assert "what was shared stays shared" in action.memory
 
 

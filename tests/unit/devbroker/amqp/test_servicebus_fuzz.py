@@ -38,12 +38,7 @@ BODIES = st.recursive(
 def world():
     names = Namespace(TurnedHost())
     names.add_topic("t")
-    return [
-        names.add_queue("q"),
-        names.find("t"),
-        names.add_subscription("t", "all"),
-        names.find("q/$DeadLetterQueue"),
-    ]
+    return [names.add_queue("q"), names.find("t"), names.add_subscription("t", "all"), names.find("q/$DeadLetterQueue")]
 
 
 @given(operation=st.sampled_from([*OPERATIONS, "", "fly"]) | VALUES, body=BODIES)

@@ -86,11 +86,7 @@ def test_a_renewed_lock_still_ends(queue, host):
 
 @pytest.mark.parametrize(
     ("status", "counts"),
-    [
-        ("completed", {"ready": 0, "dead": 0}),
-        ("abandoned", {"ready": 1, "dead": 0}),
-        ("suspended", {"ready": 0, "dead": 1}),
-    ],
+    [("completed", {"ready": 0, "dead": 0}), ("abandoned", {"ready": 1, "dead": 0}), ("suspended", {"ready": 0, "dead": 1})],
 )
 def test_messages_are_settled_by_token(queue, status, counts):
     link = PlayedLink(credit=3).attach(queue)

@@ -49,13 +49,7 @@ def test_a_message_without_an_id_gets_one_and_keeps_the_rest():
     assert first.message_id != second.message_id
 
 
-@pytest.mark.parametrize(
-    "properties",
-    [
-        {MESSAGE_ID: "x" * (ID_LENGTH_MAX + 1)},
-        {MESSAGE_ID: ["a", "list"]},
-    ],
-)
+@pytest.mark.parametrize("properties", [{MESSAGE_ID: "x" * (ID_LENGTH_MAX + 1)}, {MESSAGE_ID: ["a", "list"]}])
 def test_ids_of_the_wrong_kind_are_refused(properties):
     with pytest.raises(AmqpError, match="argument-error"):
         read(properties=properties)

@@ -29,11 +29,7 @@ from tests.unit.evals.arms.notes import drawn, told
 
 pytestmark = pytest.mark.slow
 
-ARMS = [
-    Arm("flat", 3, place="redis"),
-    Arm("federated", 4, groups=2, place="redis"),
-    Arm("sharded", 4, replicas=2, place="redis"),
-]
+ARMS = [Arm("flat", 3, place="redis"), Arm("federated", 4, groups=2, place="redis"), Arm("sharded", 4, replicas=2, place="redis")]
 SMALL = Arm("flat", 2, place="redis")
 _GONE_WITHIN_S = 30.0
 _MB = 1 << 20

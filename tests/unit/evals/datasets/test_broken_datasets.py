@@ -31,10 +31,7 @@ def in_other_encoding(folder: Path, name: str, encoding: str) -> Path:
 
 
 REFUSED: Mapping[str, tuple[Callable[[Path], Path], str]] = {
-    "no such folder": (
-        lambda tmp: tmp / "gone",
-        "{tmp}/gone: there is no such file or folder; check the path",
-    ),
+    "no such folder": (lambda tmp: tmp / "gone", "{tmp}/gone: there is no such file or folder; check the path"),
     "an archive": (
         lambda tmp: with_bytes(tmp / "scifact.zip", b"PK"),
         "{tmp}/scifact.zip: not a data set; give a .json file of LoCoMo or LongMemEval, NAME.corpus.jsonl, "

@@ -28,8 +28,7 @@ def measured(folder, turns, agents, seed, method="keyword", model=""):
 
 
 @pytest.mark.parametrize(
-    ("turns", "agents", "seed"),
-    [(300, 10, 1), thorough(300, 10, 2), (1_000, 20, 1), thorough(5_000, 50, 1)],
+    ("turns", "agents", "seed"), [(300, 10, 1), thorough(300, 10, 2), (1_000, 20, 1), thorough(5_000, 50, 1)]
 )
 def test_keywords_find_between_half_and_85_percent(tmp_path, turns, agents, seed):
     assert 0.5 < measured(tmp_path, turns, agents, seed).metrics["recall@10"] < 0.85

@@ -169,13 +169,7 @@ def test_nothing_is_no_fact(content):
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"content": LONG_TEXT},
-        {"concept": LONG_TEXT},
-        {"before": LONG_TEXT},
-    ],
-    ids=lambda fields: next(iter(fields)),
+    "fields", [{"content": LONG_TEXT}, {"concept": LONG_TEXT}, {"before": LONG_TEXT}], ids=lambda fields: next(iter(fields))
 )
 def test_what_is_too_long_is_refused_and_told_how_long_it_may_be(fields):
     assert reason(saying(**fields)) == "a fact, its concept and the text before it have at most 64,000 characters each"

@@ -176,11 +176,7 @@ def test_a_round_of_nodes_in_one_process_takes_everybody_once():
     assert rounds <= bound(20)
 
 
-CROWDS = [
-    (10, 20),
-    (50, 5),
-    *(thorough(*one) for one in ((10, 1), (10, 100), (50, 10), (100, 1))),
-]
+CROWDS = [(10, 20), (50, 5), *(thorough(*one) for one in ((10, 1), (10, 100), (50, 10), (100, 1)))]
 
 
 @pytest.mark.parametrize(("members", "facts_each"), CROWDS)

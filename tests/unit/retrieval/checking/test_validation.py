@@ -6,13 +6,7 @@ import pytest
 
 from hive_mind.errors import ConfigError, InvalidInput, WorkspaceError
 from hive_mind.retrieval import QUESTIONS_MIN, Collection, RetrievalConfig
-from hive_mind.retrieval.validation import (
-    check_active,
-    check_collection,
-    check_config,
-    check_golden,
-    semantic,
-)
+from hive_mind.retrieval.validation import check_active, check_collection, check_config, check_golden, semantic
 from tests.unit.retrieval.bad_files import AUTH, COLLECTIONS, CONFIGS, GOLDEN_SETS, WITHOUT_EFFECT, WITHOUT_EMBEDDINGS
 from tests.unit.retrieval.workspaces import everything_in, public, workspace
 

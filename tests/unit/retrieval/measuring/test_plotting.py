@@ -44,10 +44,7 @@ def test_two_measurements_have_a_chart_of_scores_each_and_share_the_others():
 def test_every_result_is_marked_as_what_it_is():
     found = picture(evaluation("rD.", "sE"))
 
-    assert titles(found, "-relevant") == [
-        "q1: question 1 → r (relevant), score 1",
-        "q2: question 2 → s (relevant), score 1",
-    ]
+    assert titles(found, "-relevant") == ["q1: question 1 → r (relevant), score 1", "q2: question 2 → s (relevant), score 1"]
     assert len(titles(found, "-distractor")) == 2
     assert titles(found, "-neither") == ["q1: question 1 → ., score 0.3333"]
     assert titles(found, "against-.*") == ["v1: q1, q2 (nDCG 0.469, nUDCG 0.173)"]

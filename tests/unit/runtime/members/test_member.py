@@ -153,9 +153,7 @@ async def test_an_agent_answers_what_it_is_asked(town: Town) -> None:
     member = await town.begin(plan("ann", "ann"))
     calls = AgentCalls(member.agent, member, is_kept=False)
 
-    stored = await calls.do(
-        api.Store(content="The pump is red.", concept="pump", labels=("hall 3",), said_at="2023-05"),
-    )
+    stored = await calls.do(api.Store(content="The pump is red.", concept="pump", labels=("hall 3",), said_at="2023-05"))
     assert stored["sharing"] == "shared"
     assert (await calls.do(api.Learn(text="The door of hall 4 is blue.", source="tour")))["added"] == 1
     told_of_it = {

@@ -25,10 +25,7 @@ from hive_mind.runtime.texts.text_files import is_learned, read_text
         ("Queue:: Where mails wait.\nRelay::\nSends.", "- Queue\n  - Where mails wait.\n- Relay\nSends."),
         ("|===\n|Limit |Size\n\n|Mail\n|25 MB\n|===", "| Limit | Size |\n| --- | --- |\n| Mail | 25 MB |"),
         ('[cols="1,2*"]\n|===\n|a |b |c\n|d |e\nmore |f\n|===', "| a | b | c |\n| d | e more | f |"),
-        (
-            '[%header,cols="1,1"]\n|===\n|Limit\n|Size\n|Mail\n|x\n|===',
-            "| Limit | Size |\n| --- | --- |\n| Mail | x |",
-        ),
+        ('[%header,cols="1,1"]\n|===\n|Limit\n|Size\n|Mail\n|x\n|===', "| Limit | Size |\n| --- | --- |\n| Mail | x |"),
         ("See <<limits,the limits>>, <<_two>> and https://x.example[the site^].", "See the limits, two and the site."),
         ("Press kbd:[Ctrl] in menu:File[Save].footnote:[By Ines.]", "Press Ctrl in File > Save. (By Ines.)"),
         ("[[here]]Text image:x.png[a picture] goes on.\n\nimage::x.png[]\n+\ninclude::other.adoc[]", "Text  goes on."),
