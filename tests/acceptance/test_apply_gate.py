@@ -140,23 +140,20 @@ def test_data_sets_may_lie_elsewhere(town: Town, tmp_path_factory: pytest.TempPa
     assert "ndcg@10 1.000" in there.err
 
 
-def test_a_question_file_is_asked_of_what_the_agents_know_while_they_run(town: Town):
+async def test_a_question_file_is_asked_of_what_the_agents_know_while_they_run(town: Town):
     town.applied(FLAT)
 
-    async def asked() -> Ended:
-        settings = Settings(home=town.home, embed="none")
-        async with await open_memory(settings, "reader-1") as one, await open_memory(settings, "reader-2") as two:
-            port = await one.store_fact("gateway", "The gateway listens on port 8443.")
-            tide = await two.store_fact("tide", "High tide is at nine in the evening.")
-            questions = [
-                {"id": "q1", "question": "Which port has the gateway?", "relevant_knowledge_node_uuids": [port.id]},
-                {"id": "q2", "question": "When is high tide?", "relevant_knowledge_node_uuids": [tide.id]},
-            ]
-            (town.folder / "questions.json").write_text(json.dumps({"questions": questions}))
-            # Both have their databases open, as agents of a fleet that runs.
-            return await asyncio.to_thread(town.apply, SHARDED, gate=town.folder / "questions.json")
-
-    ended = asyncio.run(asked())
+    settings = Settings(home=town.home, embed="none")
+    async with await open_memory(settings, "reader-1") as one, await open_memory(settings, "reader-2") as two:
+        port = await one.store_fact("gateway", "The gateway listens on port 8443.")
+        tide = await two.store_fact("tide", "High tide is at nine in the evening.")
+        questions = [
+            {"id": "q1", "question": "Which port has the gateway?", "relevant_knowledge_node_uuids": [port.id]},
+            {"id": "q2", "question": "When is high tide?", "relevant_knowledge_node_uuids": [tide.id]},
+        ]
+        (town.folder / "questions.json").write_text(json.dumps({"questions": questions}))
+        # Both have their databases open, as agents of a fleet that runs.
+        ended = await asyncio.to_thread(town.apply, SHARDED, gate=town.folder / "questions.json")
 
     assert ended.code == 0, ended.err
     assert "ndcg@10 1.000 after 1.000" in ended.err

@@ -1,6 +1,5 @@
 """The loop costs no answer: over a generated corpus, what comes through it is as good as searching and quoting by hand."""
 
-import asyncio
 from pathlib import Path
 
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, listed
@@ -39,17 +38,14 @@ def share(questions: tuple[LabelledQuestion, ...], given: list[GivenAnswer], fig
     return sum(known) / len(known)
 
 
-def test_extractive_answers_are_not_worse_through_the_loop(tmp_path: Path) -> None:
+async def test_extractive_answers_are_not_worse_through_the_loop(tmp_path: Path) -> None:
     (scope,) = generate(TURNS, AGENTS, SEED).scopes
 
-    async def story() -> tuple[list[GivenAnswer], list[GivenAnswer]]:
-        async with open_goal_seeking(Settings(home=tmp_path, embed="none"), "ada") as agent:
-            told = (Content(one.text, source=one.source, said_at=one.said_at) for one in scope.documents)
-            async for _ in agent.serve(listed(told)):
-                pass
-            return await answered(agent, scope.questions), await quoted(agent, scope.questions)
-
-    through, by_hand = asyncio.run(story())
+    async with open_goal_seeking(Settings(home=tmp_path, embed="none"), "ada") as agent:
+        told = (Content(one.text, source=one.source, said_at=one.said_at) for one in scope.documents)
+        async for _ in agent.serve(listed(told)):
+            pass
+        through, by_hand = await answered(agent, scope.questions), await quoted(agent, scope.questions)
     for figure in ("keyword_hit", "required_hit", "abstention_right"):
         with_loop, without = (share(scope.questions, given, figure) for given in (through, by_hand))
         print(f"{figure} through the loop {with_loop:.3f}, by hand {without:.3f}")

@@ -51,21 +51,18 @@ def broker(request: pytest.FixtureRequest) -> Iterator[BaseHarness]:
 
 
 @pytest.mark.parametrize(("broker", "poison"), BROKEN, indirect=["broker"])
-def test_a_message_that_kills_its_process_is_put_aside_before_a_third_one_handles_it(
+async def test_a_message_that_kills_its_process_is_put_aside_before_a_third_one_handles_it(
     tmp_path: Path, broker: BaseHarness, poison: Message
 ) -> None:
     hive = f"t{secrets.token_hex(4)}"
     broker.provide(hive, "ada")
 
-    async def sent() -> None:
-        world = World(broker)
-        bus = await world.open()
-        said = [Receipt("before"), poison, Receipt("behind")]
-        await bus.publish([Envelope(f"{n}", hive, "ben", ("ada",), type_of(one), one) for n, one in enumerate(said)])
-        await world.close()
-
     lives = [life(tmp_path, broker, hive)]
-    asyncio.run(sent())
+    world = World(broker)
+    bus = await world.open()
+    said = [Receipt("before"), poison, Receipt("behind")]
+    await bus.publish([Envelope(f"{n}", hive, "ben", ("ada",), type_of(one), one) for n, one in enumerate(said)])
+    await world.close()
     file = file_of(tmp_path / "hives" / hive, "ada")
     # Service Bus gives it to the next process when the lock of the last one has run out.
     until_s = time.monotonic() + _PATIENCE_S

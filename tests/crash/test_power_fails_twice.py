@@ -1,6 +1,5 @@
 """What a torn write left in the log lies under the next one; if the power fails again there, nobody takes it for damage."""
 
-import asyncio
 import shutil
 from pathlib import Path
 
@@ -43,18 +42,16 @@ async def kept(path: Path) -> set[bytes]:
     return found
 
 
-def test_a_write_torn_over_the_rest_of_another_torn_write_is_left_out(tmp_path: Path) -> None:
+async def test_a_write_torn_over_the_rest_of_another_torn_write_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
 
-    async def scenario() -> set[bytes]:
-        first, (_, begins, _) = await left(tmp_path / "a" / "node.sqlite", [Put("dots", b"kept", b"")], wide("a", 10))
-        # Of the second write its first frame is lost.
-        overwritten(first, begins, bytes(FRAME_BYTES))
-        torn = first.with_name(first.name + "-wal").read_bytes()
-        second, _ = await left(first, [Put("dots", b"also kept", b"")], wide("c", 30))
-        # Of the last one, all that lies where the torn one was.
-        begins += 4 * FRAME_BYTES
-        overwritten(second, begins, torn[begins:])
-        return await kept(second)
+    first, (_, begins, _) = await left(tmp_path / "a" / "node.sqlite", [Put("dots", b"kept", b"")], wide("a", 10))
+    # Of the second write its first frame is lost.
+    overwritten(first, begins, bytes(FRAME_BYTES))
+    torn = first.with_name(first.name + "-wal").read_bytes()
+    second, _ = await left(first, [Put("dots", b"also kept", b"")], wide("c", 30))
+    # Of the last one, all that lies where the torn one was.
+    begins += 4 * FRAME_BYTES
+    overwritten(second, begins, torn[begins:])
 
-    assert asyncio.run(scenario()) == {b"kept", b"also kept"}
+    assert (await kept(second)) == {b"kept", b"also kept"}

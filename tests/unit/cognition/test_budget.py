@@ -43,15 +43,12 @@ def test_a_call_that_just_fits_is_made():
     spend(Budget(MOST))
 
 
-def test_calls_side_by_side_cannot_overspend_together():
+async def test_calls_side_by_side_cannot_overspend_together():
     budget = Budget(2 * MOST - 1)
 
-    async def both() -> None:
+    with pytest.raises(BudgetExceeded):
         async with budget.spending(PROMPT), budget.spending(PROMPT):
             pass
-
-    with pytest.raises(BudgetExceeded):
-        asyncio.run(both())
     assert budget.remaining == budget.max_tokens - budget.spent.tokens
 
 

@@ -139,18 +139,15 @@ def test_attempts_are_bounded():
     assert len(caught.value.requests) == 3
 
 
-def test_we_wait_as_long_as_the_server_asks():
+async def test_we_wait_as_long_as_the_server_asks():
     waits: list[float] = []
 
     async def note(seconds: float) -> None:
         waits.append(seconds)
 
-    async def session(base_url: str) -> None:
-        async with httpx.AsyncClient(base_url=base_url) as client:
-            await openai.OpenAIEmbedder("m", client, 8, RetrySettings(delay_first_s=0.0), note).embed_query("a")
-
     with OpenAICompatibleServer([Refusal(429, retry_after_s="7")]) as server:
-        asyncio.run(session(server.base_url))
+        async with httpx.AsyncClient(base_url=server.base_url) as client:
+            await openai.OpenAIEmbedder("m", client, 8, RetrySettings(delay_first_s=0.0), note).embed_query("a")
 
     assert waits == [7.0]
 

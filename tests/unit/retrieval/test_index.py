@@ -208,36 +208,28 @@ def test_a_kill_during_an_update_leaves_the_former_index(folder: Path):
     assert asyncio.run(run())[0] == (53, 54)
 
 
-def test_a_file_of_another_program_is_left_alone(folder: Path):
+async def test_a_file_of_another_program_is_left_alone(folder: Path):
     (folder / "index").mkdir()
     with sqlite3.connect(folder / "index/kb.sqlite") as database:
         database.execute("CREATE TABLE mine (x)")
     database.close()
 
-    async def run() -> None:
+    with pytest.raises(DatabaseUnreadable, match="another program"):
         await open_index(Workspace.open(folder), COLLECTION, Settings(), NoEmbedder())
 
-    with pytest.raises(DatabaseUnreadable, match="another program"):
-        asyncio.run(run())
 
-
-def test_a_damaged_file_is_told_with_what_to_do(folder: Path):
+async def test_a_damaged_file_is_told_with_what_to_do(folder: Path):
     (folder / "index").mkdir()
     (folder / "index/kb.sqlite").write_bytes(b"no database" * 1000)
 
-    async def run() -> None:
+    with pytest.raises(DatabaseUnreadable, match="index again"):
         await open_index(Workspace.open(folder), COLLECTION, Settings(), NoEmbedder())
 
-    with pytest.raises(DatabaseUnreadable, match="index again"):
-        asyncio.run(run())
 
-
-def test_documents_outside_the_workspace_are_refused(folder: Path):
-    async def run() -> None:
-        await open_index(Workspace.open(folder), Collection(name="kb", documents_dir="../.."), Settings(), NoEmbedder())
+async def test_documents_outside_the_workspace_are_refused(folder: Path):
 
     with pytest.raises((InvalidInput, Exception), match="workspace"):
-        asyncio.run(run())
+        await open_index(Workspace.open(folder), Collection(name="kb", documents_dir="../.."), Settings(), NoEmbedder())
 
 
 async def test_progress_is_told(folder: Path):

@@ -169,19 +169,16 @@ def test_detection_that_needs_both_arms_says_so_where_there_is_one(folder: Path)
     assert "needs a hybrid query" in found.notes[-1]
 
 
-def test_a_pure_identifier_is_never_embedded_found_or_not(tmp_path: Path):
+async def test_a_pure_identifier_is_never_embedded_found_or_not(tmp_path: Path):
     write(tmp_path, {"a.md": "Region D40 holds a well.", "b.md": "Region D4 is empty.", "c.md": "Region D400 is flooded."})
 
-    async def run():
-        embedder = BagOfWords()
-        async with index_of(tmp_path, embedder) as index:
-            found = [await index.search(query, config()) for query in ("D40", "D4", "Tell me about D40", "D99")]
-            assert embedder.queries == []
-            await index.search("D40", config(retrieval={"keyword_only_identifiers": False}))
-            assert embedder.queries == ["D40"]
-            return found
-
-    d40, d4, told, absent = asyncio.run(run())
+    embedder = BagOfWords()
+    async with index_of(tmp_path, embedder) as index:
+        found = [await index.search(query, config()) for query in ("D40", "D4", "Tell me about D40", "D99")]
+        assert embedder.queries == []
+        await index.search("D40", config(retrieval={"keyword_only_identifiers": False}))
+        assert embedder.queries == ["D40"]
+        d40, d4, told, absent = found
     assert d40.documents == told.documents[:1] == ("a.md",)
     assert d4.documents == ("b.md",)
     assert absent.results == ()

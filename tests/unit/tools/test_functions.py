@@ -187,7 +187,7 @@ def test_a_plain_function_runs_in_a_thread_and_a_coroutine_where_it_is_called() 
     assert called(here) == threading.main_thread().name
 
 
-def test_a_plain_function_holds_nobody_up() -> None:
+async def test_a_plain_function_holds_nobody_up() -> None:
     gate = threading.Event()
 
     @tool
@@ -201,10 +201,7 @@ def test_a_plain_function_holds_nobody_up() -> None:
         gate.set()
         return "done"
 
-    async def both() -> list[Any]:
-        return await asyncio.gather(wait.call(CONTEXT, {}), release.call(CONTEXT, {}))
-
-    assert asyncio.run(both()) == ["opened", "done"]
+    assert (await asyncio.gather(wait.call(CONTEXT, {}), release.call(CONTEXT, {}))) == ["opened", "done"]
 
 
 @dataclass

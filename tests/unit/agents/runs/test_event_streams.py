@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -81,7 +80,9 @@ async def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatc
     assert [head.seq for head in await ledger.heads("trigger/")] == [0]
     assert source.asked_behind[0] == ""
     assert set(source.asked_behind[1:]) <= {str(n) for n in range(1, 8)}
-    assert await given_to(ledger) == {f"pump {n}" for n in range(1, 8)}
+    states = [await RunJournal(ledger, run.removeprefix("run/")).load() for run in await runs_in(ledger)]
+
+    assert {state.inputs["about"] for state in states} == {f"pump {n}" for n in range(1, 8)}
 
 
 async def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
@@ -135,11 +136,6 @@ async def heard(ledger: Ledger, trigger: TriggerConfig, until: int) -> None:
     await begun(ledger, until)
     await listening.close()
     await keeper.close()
-
-
-async def given_to(ledger: Ledger) -> set[Any]:
-    states = [await RunJournal(ledger, run.removeprefix("run/")).load() for run in await runs_in(ledger)]
-    return {state.inputs["about"] for state in states}
 
 
 async def begun(ledger: Ledger, runs: int) -> None:

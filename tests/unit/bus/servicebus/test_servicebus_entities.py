@@ -74,10 +74,11 @@ def replaced(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) ->
     return made
 
 
-def test_the_development_broker_makes_what_two_hives_ask_for_and_keeps_them_apart() -> None:
-    async def scenario(broker: BrokerThread) -> None:
-        where = address_of(f"servicebus://127.0.0.1:{broker.port}")
-        bus = await servicebus.open(where, BusSettings(credential=broker.connection_string()))
+async def test_the_development_broker_makes_what_two_hives_ask_for_and_keeps_them_apart() -> None:
+
+    with BrokerThread(settings=BrokerSettings(auto_partitions=1)) as thread:
+        where = address_of(f"servicebus://127.0.0.1:{thread.port}")
+        bus = await servicebus.open(where, BusSettings(credential=thread.connection_string()))
         bob, ann, other = await listener(bus), await listener(bus, "ann"), await listener(bus, hive="Other Hive")
         await bus.publish([envelope("to all", "*"), envelope("to bob")])
 
@@ -87,9 +88,6 @@ def test_the_development_broker_makes_what_two_hives_ask_for_and_keeps_them_apar
         assert len(other.inbox.mailbox.held) == 0  # type: ignore[attr-defined]
         assert bus.health.duplicates == 0
         await bus.close(drain_s=0)
-
-    with BrokerThread(settings=BrokerSettings(auto_partitions=1)) as thread:
-        asyncio.run(scenario(thread))
 
 
 def test_in_the_cloud_a_subscription_gets_its_rules_before_it_loses_the_one_for_everything(management: Management) -> None:

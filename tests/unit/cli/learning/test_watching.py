@@ -197,17 +197,14 @@ async def test_a_file_that_comes_back_is_read_though_the_watcher_was_killed_when
     assert list(await known(memory)) == ["The mill is old."]
 
 
-def test_files_in_other_places_are_left_alone(tmp_path: Path) -> None:
+async def test_files_in_other_places_are_left_alone(tmp_path: Path) -> None:
     for name in ("notes", "notes-of-others"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.md").write_text(f"The mill of {name} is old.")
 
-    async def life(watching: FolderWatcher, memory: CognitiveMemory) -> None:
-        await caught_up(watcher_of_others)
-        (tmp_path / "notes-of-others" / "a.md").unlink()
-        await caught_up(watching)
-        assert len(await known(memory)) == 2
-
     watching, memory = watcher(Home(), tmp_path / "notes")
     watcher_of_others = FolderWatcher([tmp_path / "notes-of-others"], watching.learner)
-    asyncio.run(life(watching, memory))
+    await caught_up(watcher_of_others)
+    (tmp_path / "notes-of-others" / "a.md").unlink()
+    await caught_up(watching)
+    assert len(await known(memory)) == 2

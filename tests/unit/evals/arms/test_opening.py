@@ -4,7 +4,6 @@ A text that a data set has several times counts once, whichever of its documents
 Keywords alone, chance, and everything at once.
 """
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -55,15 +54,12 @@ def test_an_arm_of_another_place_is_opened_there_and_finds_the_same():
     assert there.facts == here.facts
 
 
-def test_nothing_of_an_arm_is_on_disk(tmp_path: Path):
+async def test_nothing_of_an_arm_is_on_disk(tmp_path: Path):
     settings = Settings(home=tmp_path, embed="none", ann="exact")
 
-    async def learn(arm: Arm) -> None:
+    for arm in (Arm("single"), Arm("sharded", 3), Arm("routed", 3, fan_out=1)):
         opened = await open_arm(Cell("cell", DataSource("notes"), arm, Retrieval(), 1), drawn(), Means(settings, BagOfWords()))
         await opened.close()
-
-    for arm in (Arm("single"), Arm("sharded", 3), Arm("routed", 3, fan_out=1)):
-        asyncio.run(learn(arm))
 
     assert list(tmp_path.iterdir()) == []
 

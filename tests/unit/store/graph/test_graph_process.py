@@ -160,13 +160,11 @@ def test_the_process_that_asks_loads_no_kuzu_and_nothing_of_its_current_folder(r
     assert told.stdout.decode().split() == ["Ines", "[]"]
 
 
-def test_without_a_record_it_is_told_and_nothing_is_made(tmp_path):
-    async def run():
-        async with Graph(tmp_path / "memory.sqlite") as graph:
-            await graph.query("RETURN 1")
+async def test_without_a_record_it_is_told_and_nothing_is_made(tmp_path):
 
     with pytest.raises(BackendError, match="there is no file"):
-        asyncio.run(run())
+        async with Graph(tmp_path / "memory.sqlite") as graph:
+            await graph.query("RETURN 1")
     assert list(tmp_path.iterdir()) == []
 
 
