@@ -13,11 +13,6 @@ from hive_mind.ranking.pipeline import RankingSettings
 _numbers = count(1)
 
 
-def by_chance(query: str, text: str) -> float:
-    """In [0, 1], always the same of the same two."""
-    return crc32(f"{query}|{text}".encode()) / 2**32
-
-
 class Reading:
     """One that thinks of a question and a text what it is told to; by default something that has nothing to do with either."""
 

@@ -8,7 +8,6 @@ from hive_mind.journal import sqlite
 from hive_mind.journal.sqlite import FORMAT
 
 FRAME_BYTES = FORMAT.page_bytes + 24
-LOG_HEADER_BYTES = 32
 
 
 def wide(name: str, pages: int) -> list[Put]:

@@ -21,12 +21,6 @@ from tests.unit.agents.town import PATIENCE_S, is_taken, rule, town
 from tests.waiting import until
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
-
-
-def escalating() -> RulesAtWork:
-    return RulesAtWork(RuleSet([rule(ESCALATE)]))
-
-
 TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
 
 
