@@ -25,8 +25,7 @@ from mcp.client.streamable_http import streamable_http_client
 from hive_mind.cli.running import NO_READER
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.sampled import thorough
-from tests.servers.children import Child
-from tests.servers.forked import run
+from tests.servers.forked import Forked, run
 from tests.servers.home_guard import processes_of
 from tests.servers.ports import free_port
 from tests.waiting import wait_until
@@ -120,7 +119,7 @@ def greeted(command: HiveMind) -> Iterator["subprocess.Popen[bytes]"]:
     """A server with a client that has said hello; it is the test's to end it."""
     environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    with Child([sys.executable, "-m", "hive_mind", "mcp"], env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+    with Forked([sys.executable, "-m", "hive_mind", "mcp"], env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write(line_of(id=1, method="initialize", params=hello))
