@@ -48,42 +48,43 @@ _ENGLISH = STOP_WORDS - _SHARED
 # word that English texts often have, or one letter, as formulas and programs do.
 _OTHER_WORDS = frozenset(
     """
-    aan aber aby aceasta acest aceste adalah af ahol akan ako al alebo alla als amb anche ang ano ao aos apa att au auch auf
-    aus aux av avec ay az bagaimana bahwa bao bei berapa bij bija bila bile bili bilo bir bis ble blev bol bola boli bolo bu
-    buvo byl byla bylo byly ca cac cata cate cati ce cea cei cele ces cette cfare che cho ci com como cosa cu cua
-    cual cuales cuando cuanto cuantos cum czy daha dalam dalla dans dari das dass dat de degli dei del della delle dem den
-    dengan der des desde det detta deze dhe di die din dit dla donde dos duoc dupa durch een eg egy ei ein eine einem einen
-    einer eines el ela ele ella elle eller elles ellos els em entre er eram eru es eshte essa esse est esta este etait ete
-    ett etta ez foi foram fost fra fran fue fueron gde gdje gdzie gibi gli ha haar hai hanen hangi hann hany har hasta heeft
-    het hoe hogy hogyan hun hva hvad hvar hvem hver hvilke hvilken hvilket hvor hvorfor hvornar ia ich icin ihr ik ikke il
-    ile ili ils im ima ini inte intre ir isso ist itu iz ja jak jaka jake jaki jakie jako jaky je jedan jeg jego jeho jej jest
-    joka jonka jos jsem jsou juga ka kac kad kada kadar kailan kaip kaj kako kan kann kao kapan kas katera katere kateri
-    katika kdaj kde kdo kdy ke kedy kell kepada kes khi khong ki kiedy kiek kik kimin kje ko koja koje kojem koji kolik
-    koliko kolko ktera ktere ktery kto ktora ktore ktory kui kuin kuinka kuka kun kur kus kush kwa la las le lequel les leur
-    lo los lub luc ma maar mai mais mana med meg mellem mellom mely melyik mengapa mert met mga mida miert mika mikor
-    millainen millal milloin milyen mis missa mita mot mu mutta muy myos na naar nach nang nao nar nas nasil ne nebo neden
-    nedir nel nella nem nerede nereye ng nga nguoi nhu nhung ni nicht nie niet niin ning nini nje noch nog non nous nu nur
-    och od oder og olan olarak oldugu oleh oli olivat onde ook op oraz os ou ovat pada par pe pel pela pelo pels pentru
-    perche pero piu po por porque pour pourquoi preco pri prin proc przez quais qual quale quali quan quand quando quanti
-    quanto quantos que quel quelle quelles quels quem questa questo qui quien quienes quin quina quins quoi saan saat sau
-    sebagai see sein seine sem ses seu siapa sich sie sig siita sind sino sobre som son sono sonra sont stata stato sto sua
-    sunt suo tama te tego telah tem thi tidak til tko tot tra trong uber uit um uma un una und unde une unei uno unos unter
-    untuk unui uz va vad vaere vagy vai van vao ve ved veel vem veya vid vilka vilken vilket voce voi volt voltak vom von
-    voor vor vous wa waar waarom wann wanneer wapi war waren warum wat welche welchem welchen welcher welches welk wenn
-    wer werd werden wie wird wo worden wordt wurde wurden yake yang yra za zaman zasto zich zij zijn zu zum zur zwischen
+    aan aber aby aceasta acest aceste adalah af ahol akan ako al alebo alla als amb anche ang ano ao aos apa ar att au auch
+    auf aus aux av avec ay az bagaimana bahwa bao bei berapa bij bija bila bile bili bilo bir bis ble blev bol bola boli bolo
+    bu buvo byl byla bylo byly ca cac cand cata cate cati ce cea cei cele ces cette cfare che cho ci cine com combien como
+    cosa cu cua cual cuales cuando cuanta cuantas cuanto cuantos cum czy daha dalam dalla dans dari das dass dat de degli dei
+    del della delle dem den dengan der des desde det detta deze dhe di die din dit dla donde dos dov dove duoc dupa durch een
+    eg egy ei ein eine einem einen einer eines el ela ele ella elle eller elles ellos els em entre er eram eru es eshte essa
+    esse est esta este etait ete ett etta ez foi foram fost fra fran fue fueron gde gdje gdzie gibi gli ha haar hai hanen
+    hangi hann hany har hasta heeft het hoe hoeveel hogy hogyan hun hva hvad hvar hvem hver hvilka hvilke hvilken hvilket
+    hvor hvorfor hvornar ia ich icin ihr ik ikke il ile ili ils im ima ini inte intre ir isso ist itu iz ja jak jaka jake
+    jaki jakie jako jaky je jedan jeg jego jeho jej jest joka jonka jos jsem jsou juga ka kac kad kada kadar kailan kaip kaj
+    kako kan kann kao kapan kas katera katere kateri katika kdaj kde kdo kdy ke kedy kell kepada kes khi khong ki kiedy kiek
+    kik kimin kje ko koja koje kojem koji kolik koliko kolko ktera ktere ktery kto ktora ktore ktory kui kuin kuinka kuka kun
+    kur kus kush kwa la las le lequel les leur lo los lub luc ma maar mai mais mana med meg mellem mellom mely melyik mengapa
+    mert met mga mida miert mika mikor millainen millal milloin milyen mis missa mita mot mu mutta muy myos na naar nach nang
+    nao nar nas nasil ne nebo neden nedir nel nella nem nerede nereye ng nga nguoi nhu nhung ni nicht nie niet niin ning nini
+    nje noch nog non nous nu nur och od oder og olan olarak oldugu oleh oli olivat onde ook op oraz os ou ovat pada par pe
+    pel pela pelo pels pentru perche pero piu po por porque pour pourquoi preco pri prin proc przez quais qual quale quali
+    quan quand quando quanta quantas quante quanti quanto quantos que quel quelle quelles quels quem questa questo qui quien
+    quienes quin quina quins quoi saan saat sau sebagai see sein seine sem ses seu siapa sich sie sig siita sind sino sobre
+    som son sono sonra sont stata stato sto sua sunt suo tama te tego telah tem thi tidak til tko tot tra trong uber uit um
+    uma un una und unde une unei uno unos unter untuk unui uz va vad vaere vagy vai van vao ve ved veel vem veya vid vilka
+    vilken vilket voce voi volt voltak vom von voor vor vous wa waar waarom wann wanneer wapi war waren warum wat welche
+    welchem welchen welcher welches welk wenn wer werd werden wie wieviel wird wo worden wordt wurde wurden yake yang yra za
+    zaman zasto zich zij zijn zu zum zur zwischen
     """.split()
 )
 # Of other scripts, where no word is English.
 _OTHER_SCRIPTS = frozenset(
     """
-    αν απο για δεν ειναι ενα ενασ η ηταν θα και κατα με μετα μια να ο οι ποια ποιεσ ποιο ποιοι ποιοσ ποσα ποσο ποσοι ποτε
-    που πωσ σε στα στη στην στισ στο στον στουσ τα τη την τησ τι τισ το τον του τουσ των ωσ а без был была были было в вы
-    від где де для до его ее если же за и из или их к как какая какие каких какого какои какую ко когда кого коли кому кто
-    ли мы на над не но о об он она они от по под при с сколько со та так также то у хто це чего чем чи что чтобы що эта эти
-    это этот я як яка яке якии які є із או איך איפה אם את גם הוא היא היה היו זה זו כי כמה לא מה מי מתי על עם של از است التي
-    الذي الى ان او اين با براي به بود بين تا در ذلك را على عن في قد كان كانت كجا كم كه كي كيف لا لم لماذا ما ماذا متى متي مع
-    من هذا هذه هل هو هي و چرا چه एक और कब कहाँ कहां का कितना कितनी कितने किस किसने की के को कौन क्या तक था थी थे ने पर भी
-    में यह लिए वह से है हैं
+    αν απο για δεν ειναι ενα ενασ η ηταν θα και κατα με μετα μια να ο οι ποια ποιεσ ποιο ποιοι ποιοσ ποσα ποσο ποσοι ποτε που
+    πωσ σε στα στη στην στισ στο στον στουσ τα τη την τησ τι τισ το τον του τουσ των ωσ а без был была были было в вы від где
+    де для до его ее если же за и из или их к как какая какие каких какого какои какую ко когда кого коли кому кто ли мы на
+    над не но о об он она они от по под при с сколько со та так также то у хто це чего чем чи что чтобы що эта эти это этот я
+    як яка яке якии які є із או איך איפה אם את גם הוא היא היה היו זה זו כי כמה לא מה מי מתי על עם של از است التي الذي الى ان
+    او اين با براي به بود بين تا در ذلك را على عن في قد كان كانت كجا كم كه كي كيف لا لم لماذا ما ماذا متى متي مع من هذا هذه
+    هل هو هي و چرا چه एक और कब कहाँ कहां का कितना कितनी कितने किस किसने की के को कौन क्या तक था थी थे ने पर भी में यह लिए वह
+    से है हैं будет будут
     """.split()
 )
 
@@ -154,8 +155,11 @@ _CAPITAL = regex(r"[A-Z]+")
 # More capitals side by side are a shout, and tell nothing.
 _CAPITALS_MAX = 2
 _TITLED = regex(r"[A-Z](?<=[a-z] [A-Z])[a-z]{1,6}(?= [a-z]|[.?!,;]|$)", re.MULTILINE)
-_WILL = regex(
-    r"Will(?<!\w....)(?= (?:[a-z]{2,20}ed|is|was|has|had|can|could|says|said|went|works|runs|owns|leads|likes|lives|and)\b)"
+# They open a sentence before no verb, unless they are names.
+_HOMONYMS = ("Will ", "Can ", "An ", "Do ", "My ", "On ")
+_HOMONYM = regex(
+    r"[WCADMO](?<!\w.)(?:(?<=W)ill|(?<=C)an|(?<=A)n|(?<=D)o|(?<=M)y|(?<=O)n)"
+    r"(?= (?:[a-z]{2,20}ed|is|was|has|had|can|could|says|said|went|works|runs|owns|leads|likes|lives|and)\b)"
 )
 _OPENING_VOWELS = frozenset("AEIOUY")
 # A letter of another alphabet: in capitals behind a word, or Greek behind a word that is not.
@@ -192,8 +196,8 @@ def with_names(text: str) -> str:
         shape = text.encode().translate(_SHAPES) if is_ascii else b""
     if not is_ascii or b"A" in shape.replace(b"Aa", b""):
         text = _CAPITALS.sub(_capitals, text)
-    if "Will" in text:
-        text = _WILL.sub(_marked, text)
+    if any(word in text for word in _HOMONYMS):
+        text = _HOMONYM.sub(_marked, text)
     if not is_ascii or b"a Aa" in shape:
         text = _TITLED.sub(lambda match: _marked(match) if match[0].lower() in STOP_WORDS else match[0], text)
     if is_ascii:

@@ -12,6 +12,7 @@ both in the words; which facts answer the first, `relevance` judges.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from hive_mind.cognition.answering.answer_forms import is_somebody
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
@@ -89,6 +90,9 @@ _DIGIT = regex(r"\d")
 # Few texts have one, and this spares the others a search for names.
 _MAY_BE_CODE = regex(rf"(?<!\S)(?=\S{{{CODE_LETTERS_MIN}}})\S*\d")
 _SEPARATED = regex(r"[\W_]+")
+# With fewer letters many words are like one another: "contact" and "contract".
+_LONG_WORD = regex(r"(?<![\w-])[a-z]{9,40}(?![\w-])")
+_SPELT_ALIKE = 0.86
 # More than these are a list, and no names of one thing.
 _ALIASES_MAX = 2
 
@@ -102,13 +106,26 @@ def long_codes(text: str) -> tuple[str, ...]:
 
 
 @ornament(lambda question, _: question)
-def as_written(question: str, hits: Iterable[Hit]) -> str:
+def as_written(question: str, hits: Sequence[Hit]) -> str:
     """The question with the identifiers that it has in words, "pump house 2", as the facts write them."""
     spoken_question = f" {_spoken(question)} "
     for code in {code.casefold(): None for hit in hits for code in long_codes(hit.fact.content)}:
         if f" {_spoken(code)} " in spoken_question and code not in question.casefold():
             spoken_code = r"[\W_]+".join(map(re.escape, _spoken(code).split()))
             question = _replaced(spoken_code, code, question)
+    return _as_spelt(question, hits)
+
+
+def _as_spelt(question: str, hits: Sequence[Hit]) -> str:
+    """The question with long words that none of the facts has as one of them spells it: "maintainance".
+
+    Names may differ in a letter, and so may short words: those stay.
+    """
+    for word in _LONG_WORD.findall(question):
+        words = {match.casefold() for hit in hits for match in _LONG_WORD.findall(hit.fact.content) if match[0] == word[0]}
+        if words and tokenize(word)[0] not in {term for other in words for term in tokenize(other)}:
+            close = get_close_matches(word, sorted(words), 1, _SPELT_ALIKE)
+            question = _replaced(re.escape(word), close[0], question) if close else question
     return question
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX, Kind, intent_of
 from hive_mind.cognition.answering.subject import Name
-from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, phrase_terms, without_phrases
+from hive_mind.cognition.answering.wordings import content_terms, function_terms, is_german, is_had, phrase_terms, without_phrases
 from hive_mind.cognition.temporal import moments
 from hive_mind.memory.entities import entities
 from hive_mind.model.figures import figures_in
@@ -175,6 +175,8 @@ _GERMAN_DEED = (
     r"^wer (?:hat|haben|wird|darf|muss|kann|soll) .{1,80} (?P<german>[^\W\d_]{3,40})[?]?$|^wer (?P<does>[^\W\d_]{3,40}t)\b"
 )
 _DEED = regex(rf"{_WHO} (?:(?:is|are|has|have|does|was|were) )?(?!not\b)(?P<deed>[a-z]{{2,40}})\b|{_GERMAN_DEED}", re.IGNORECASE)
+_PARTS_OF_DAY = frozenset(tokenize("morning afternoon evening night half quarter past clock"))
+_CLOCK = regex(r"\b(?:half past|quarter (?:past|to)|o['’]clock|\d:[0-5]\d)\b", re.IGNORECASE)
 _ANYBODY = frozenset(tokenize("person people one man woman"))
 # A section ("44.2170") or an exact figure: a question about it does not mean its neighbour.
 _DOTTED = regex(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
@@ -206,7 +208,8 @@ class QuestionTerms:
 @remembered(64)
 def asked_of(question: str) -> QuestionTerms:
     """The terms of a question, sorted by how much they must be met."""
-    named = [terms_in(name) for name in entities(question)]
+    # "Wanneer" begins with a capital as a name does.
+    named = [terms for name in entities(question) if not (terms := terms_in(name)) <= function_terms(question)]
     dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
     coded = [terms for terms in named if any(_is_code(term) for term in terms - dated)]
     dotted = [terms_in(number) for number in _DOTTED.findall(question)]
@@ -218,7 +221,9 @@ def asked_of(question: str) -> QuestionTerms:
     names: frozenset[str] = frozenset().union(*proper)
     specific = dated.union(*coded, names)
     implied = _IMPLIED if _WHY.match(question) else frozenset()
-    words = content_terms(question, (phrase_terms(question) - specific - _FORM_WORDS) | implied)
+    # "Half past nine in the evening" is 21:30.
+    of_day = _PARTS_OF_DAY if _CLOCK.search(question) else frozenset()
+    words = content_terms(question, (phrase_terms(question) - specific - _FORM_WORDS - of_day) | implied)
     numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
     # "Is the port 8443?" is answered by another number as well.
     numbers |= frozenset() if intent_of(question).kind is Kind.YES_NO else figures_in(question) - dated

@@ -16,7 +16,7 @@ from hive_mind.cognition.answering.definition import may_define
 from hive_mind.cognition.answering.headings import VERSION, dated, projects_named, titles_of, unsaid
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of
-from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, stated
+from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, said_in, stated
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
     SPANS,
@@ -316,7 +316,7 @@ def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSett
         and may_define(question, hit.fact)
         and may_answer(
             question,
-            dated(question, hit.fact).content.removeprefix(f"{hit.fact.speaker}: "),
+            said_in(dated(question, hit.fact)),
             is_row=_is_row_of(question, hit.fact),
             titles=hit.fact.before,
         )

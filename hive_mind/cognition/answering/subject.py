@@ -164,5 +164,14 @@ def only_asks(fact: Fact) -> bool:
     )
 
 
+_OF_ONESELF = regex(r"\b(?:I|I['’]\w{1,2})\b(?! (?:guess|think|hope|believe|heard|know)\b)")
+
+
+def said_in(fact: Fact) -> str:
+    """Without its speaker, who is somebody it tells about only where it says "I"."""
+    said = fact.content.removeprefix(f"{fact.speaker}: ")
+    return f"{said} ({fact.speaker})" if _OF_ONESELF.search(said) else said
+
+
 def _message(fact: Fact) -> str:
     return _LINKED.sub(r"\g<text>", fact.content.removeprefix(f"{fact.speaker}: "))

@@ -14,7 +14,8 @@ from itertools import chain, zip_longest
 from hive_mind.cognition.extraction.statements import without_asking
 from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
 from hive_mind.ornament import ornament
-from hive_mind.ranking.tokens import terms_in, tokenize
+from hive_mind.ranking.tokens import chunks_of, terms_in, tokenize
+from hive_mind.ranking.words import LEANS, is_marked, says_nothing
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -115,6 +116,7 @@ REFERRING = frozenset(
 # Shorter ones are in many words by chance.
 _PART_LETTERS_MIN = 4
 _HIRAGANA = regex("[\u3041-\u309f]")
+_APOSTROPHE = regex("['’]")
 # "What", "when", "how many": all questions of Japanese and Chinese are made of them.
 _ASKED_SIGNS = "何誰哪什么麼谁怎吗嗎呢"
 
@@ -205,8 +207,18 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     german = _GERMAN_TERMS if is_german(question) else frozenset()
     light = _LIGHT | german | degree_in(question)
     asking = terms - terms_in(rest) if (rest := without_asking(question)) != question else frozenset()
+    asking |= function_terms(question)
     content = {term for term in terms - asking if not (term in light or _is_grammar(term))}
     return frozenset(content) or terms
+
+
+@remembered(64)
+def function_terms(question: str) -> frozenset[str]:
+    """The terms of the little words of a question in another language: "cuándo es la", "когда"."""
+    runs = [run for chunk in chunks_of(question) for run in _APOSTROPHE.split(chunk)]
+    leans = sum(LEANS.get(run, 0) for run in runs)
+    is_english = leans > 0 or (leans == 0 and not is_marked(question))
+    return frozenset(term for run in runs if says_nothing(run, is_english) for term in tokenize(run))
 
 
 def phrases_of(*texts: str) -> frozenset[str]:

@@ -90,13 +90,23 @@ _ASKING = regex(
     r"(?:who(?:['’]s)?|whom|whose|what(?:['’]s)?|when|where(?:['’]s)?|which|how|why)\b[^.!:;]*$",
     re.IGNORECASE,
 )
+# Asking by a statement.
+_WONDERING = regex(
+    r"(?:(?:so|and|but|hey|hi|well|hm+)\b,?\s+)*(?:i wonder|i(?:['’]m| am| was) (?:just )?wondering|"
+    r"i(?:['’]d| would) like to know|(?:does|do|can|could|would) (?:anyone|anybody|someone|somebody|you) (?:know|tell|remember)|"
+    r"ich frage mich|ich wüsste gern|wei(?:ß|ss) (?:jemand|wer)|je me demande|me pregunto|mi chiedo)\b[^.!?]*+[.!?…]*",
+    re.IGNORECASE,
+)
 _STOPS = (".", "!", "。", "！", "۔", "।", "።")
-# In Thai, Lao, Khmer and Burmese, where it stands at the end more often than not; some are parts of other words elsewhere.
+# In Thai, Lao, Khmer and Burmese, where it stands at the end more often than not; some are parts of other words elsewhere. In
+# Chinese, and in Korean with the polite end of the verb.
 _ASKING_UNSPACED = regex(
     "(?:ที่ไหน|ตรงไหน|อะไร|ใคร|เมื่อ(?:ไหร่|ไร|ใด)|เท่า(?:ไหร่|ไร|ใด)|ทำไม|อย่างไร|ยังไง|หรือ(?:ไม่|เปล่า)"
     "|ຫຍັງ|ຢູ່ໃສ|ໃຜ|ເມື່ອໃດ|ເທົ່າໃດ|ແນວໃດ|ຍ້ອນຫຍັງ|ນຳໃຜ"
     "|ឯណា|ទីណា|នរណា|អ្នកណា|ពេលណា|យ៉ាងណា|ប៉ុន្មាន|ដូចម្តេច|ហេតុអ្វី|អ្វី"
     "|ဘယ်(?:အချိန်|လောက်|တော့|မှာ|နေရာ|လို|သူ|နှစ်|နှ)|ဘာကြောင့်|ဘာလို့|ဘာ(?=လဲ|နည်း))(?:လဲ|နည်း|သလဲ|သနည်း)?"
+    "|什[么麼](?:[时時]候)?|哪[里裡儿個个位]?|多少|几[个個张位次]|幾[個張位次]|[谁誰]|怎[么麼][样樣]?|[为為]什[么麼]|[吗嗎]"
+    "|누구|누가|무엇|언제|어디|얼마나?|어떻게|어느|무슨|(?<= )(?:몇|왜)(?= )|(?:습|[가-힣])니까(?=[\\s?]*$)|나요(?=[\\s?]*$)"
     "|(?:กี่|ไหน|ไหม|ໃສ|ໃດ|ບໍ|ណា|ទេ|လား|လဲ|နည်း)(?=[\\s?!។။]*$)"
 )
 
@@ -107,7 +117,9 @@ _LINK = regex(r"\[[^\]\n]{1,200}\]:\s+\S+(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^)\n
 def is_question(sentence: str) -> bool:
     """Whether somebody asks something, with a mark at its end or without."""
     text = sentence.strip()
-    return text.endswith(_QUESTION_END) or (not text.endswith(_STOPS) and _ASKING.match(text) is not None)
+    if text.endswith(_QUESTION_END) or _WONDERING.fullmatch(text):
+        return True
+    return not text.endswith(_STOPS) and _ASKING.match(text) is not None
 
 
 def without_asking(question: str) -> str:
@@ -140,7 +152,7 @@ def is_terse_statement(sentence: str) -> bool:
 def is_statement(sentence: str) -> bool:
     """Whether a sentence says something that can be kept."""
     text = sentence.strip()
-    if text.endswith(_QUESTION_END) or is_link(text):
+    if text.endswith(_QUESTION_END) or _WONDERING.fullmatch(text) or is_link(text):
         return False
     if _KEYED.match(text.lstrip("| ")) and _FIGURE.search(text):
         return True

@@ -15,6 +15,8 @@ from tests.growth import costly
         ("IT pays for the lamps", "it"),
         ("What did Will paint?", "will"),
         ("Will painted the boat", "will"),
+        ("An moved to Hanoi", "an"),
+        ("It is late. Can is the goalkeeper", "can"),
         ("Tariff D is the cheapest", "d"),
         ("What does tariff A include?", "a"),
         ("Valve β leaks", "β"),

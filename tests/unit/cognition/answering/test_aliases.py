@@ -44,6 +44,13 @@ def test_an_identifier_in_words_is_meant_as_the_facts_write_it():
     assert as_written("Who saw pump house 21?", [OPENED]) == "Who saw pump house 21?"
 
 
+def test_a_long_word_that_no_fact_has_is_spelt_as_one_of_them_does():
+    facts = [hit("The accommodation of Andersson is paid by the contractor.")]
+    assert as_written("Who pays the acommodation?", facts) == "Who pays the accommodation?"
+    for question in ("Who pays accommodations?", "Who pays Andersen?", "Who pays the contract?"):
+        assert as_written(question, facts) == question
+
+
 def test_a_fact_that_has_the_other_name_answers():
     told = hit("The cause: a mouse had chewed through the wire of pump-house-2.", keyword=3.0)
     question = "What was the cause of INC-2024-7?"

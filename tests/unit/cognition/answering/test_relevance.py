@@ -15,6 +15,31 @@ def test_a_question_is_sorted_into_identifiers_names_and_words():
     assert (asked.identifiers, asked.names, asked.words) == ({"d4"}, {"toma"}, {"clean", "strainer"})
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("¿Cuándo es la feria?", "La feria es el martes."),
+        ("Onde é a feira?", "A feira é no salão azul."),
+        ("Quand est la foire ?", "La foire est mardi."),
+        ("Dov'è la fiera?", "La fiera è nella sala blu."),
+        ("Wanneer is de kermis?", "De kermis is dinsdag."),
+        ("Când este târgul?", "Târgul este marți."),
+        ("Где будет ярмарка?", "Ярмарка в синем зале."),
+        ("Panayır ne zaman?", "Panayır salı günü."),
+        ("Πού είναι η γιορτή;", "Η γιορτή είναι στη μπλε αίθουσα."),
+        ("متى السوق؟", "السوق يوم الثلاثاء."),
+        ("मेला कब है?", "मेला मंगलवार को है।"),
+        ("集市什么时候举行？", "集市星期二举行。"),
+        ("축제는 언제 열립니까?", "축제는 화요일에 열린다."),
+        ("What leaves at quarter to five in the afternoon?", "The coach leaves at 16:45."),
+        ("How much does the maintainance of the lift cost?", "The maintenance of the lift costs 700 euros."),
+    ],
+)
+def test_the_words_that_ask_need_not_be_answered_in_any_language(question: str, answer: str):
+    assert relevant(question, [hit(answer, keyword=2.0)], RelevanceSettings())
+    assert not relevant(question, [hit("The shed is red. Сарай красный. El granero es rojo.", keyword=0.5)], RelevanceSettings())
+
+
 def test_a_dotted_number_is_an_identifier_and_a_date_is_none():
     assert asked_of("What does rule 44.2170 protect?").identifiers == {"44.2170"}
     assert asked_of("Who was ill on 03.05.2024?").identifiers == frozenset()

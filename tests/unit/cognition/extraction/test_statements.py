@@ -14,6 +14,7 @@ from hive_mind.cognition.extraction.statements import confidence_of, is_statemen
         "[2026-03-01]: the gateway was replaced by Ana",
         "我住在波尔图。",
         "I like tea.",
+        "I was wondering who owns billing. Ana owns it.",
         "No turbine was harmed.",
         "Good job applications arrived late.",
         "Okay, the seal is changed.",
@@ -27,6 +28,9 @@ def test_what_says_something_is_a_statement(sentence: str):
     "sentence",
     [
         "Who owns billing?",
+        "I wonder who owns billing.",
+        "Hey, does anyone know where the key is",
+        "Ich frage mich, wann der Zug fährt.",
         "Thanks a lot, Ana!",
         "Hi Ben!",
         "[`corepack enable`]: https://example.org/corepack#corepack-enable--name",
