@@ -136,13 +136,27 @@ def quotes(wanted: Sequence[Erasure]) -> Callable[[Envelope], bool]:
     def is_meant(envelope: Envelope) -> bool:
         if isinstance(envelope.message, Encrypted):
             return True
-        return any(map(_is_it, _texts_in(msgspec.to_builtins(envelope.message, builtin_types=(bytes,)))))
-
-    def _is_it(text: str) -> bool:
-        is_name = erasures.covers_agent(text) or erasures.covers_source(text)
-        return is_name or erasures.covers_fact(text, [text])
+        return _has_any(msgspec.to_builtins(envelope.message, builtin_types=(bytes,)), erasures)
 
     return is_meant
+
+
+def has_lines_of(path: Path, wanted: Sequence[Erasure]) -> bool:
+    """Whether a line of an export names or is what is meant, also where the memory has let go of it since."""
+    erasures, read_line = Erasures(wanted), json_decoder(dict[str, Any])
+    with path.open("rb") as lines:
+        for line in lines:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                if _has_any(read_line(line), erasures):
+                    return True
+    return False
+
+
+def _has_any(value: object, erasures: Erasures) -> bool:
+    def is_it(text: str) -> bool:
+        return erasures.covers_agent(text) or erasures.covers_source(text) or erasures.covers_fact(text, [text])
+
+    return any(map(is_it, _texts_in(value)))
 
 
 def _texts_in(value: Any) -> Iterator[str]:

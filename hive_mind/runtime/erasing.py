@@ -25,7 +25,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erased_from import lacking
 from hive_mind.memory.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures, read_key
-from hive_mind.runtime.copies import Copied, copies, has_residue, needles, noted, quotes, residue
+from hive_mind.runtime.copies import Copied, copies, has_lines_of, has_residue, needles, noted, quotes, residue
 from hive_mind.runtime.receipts import Confirmed, Owed, now_ms
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
@@ -172,7 +172,7 @@ async def erase_from_copies(home: Path, erasures: Sequence[Erasure], erased: Era
         erased.owed.append(Owed(str(path), "is being written: erase again when it is there"))
     for copied in copies(home):
         if copied.kind != "backup":
-            _name_if_it_has(copied, erased)
+            _name_if_it_has(copied, erasures, erased)
             continue
         everything = Erasures(erasures).covers_agent(copied.of)
         try:
@@ -209,8 +209,10 @@ async def _done(store: FactStore, erasures: Sequence[Erasure], *, everything: bo
     return await erase(store, erasures, now_ms() * 1000, everything=everything)
 
 
-def _name_if_it_has(copied: Copied, erased: Erased) -> None:
+def _name_if_it_has(copied: Copied, erasures: Sequence[Erasure], erased: Erased) -> None:
     """An archive is compressed: what it has can't be seen from outside, and it is named in any case."""
     path = Path(copied.path)
-    if copied.kind == "archive" or has_residue(path, needles(erased.texts, erased.names)):
+    is_meant = copied.kind == "archive" or Erasures(erasures).covers_agent(copied.of)
+    # When it is erased again, the memory has no texts of it any more.
+    if is_meant or has_residue(path, needles(erased.texts, erased.names)) or has_lines_of(path, erasures):
         erased.owed.append(Owed(copied.path, f"may have what was erased: {_ADVICE[copied.kind]}"))

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from hive_mind.model.erasure import erasure_of
+from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.runtime.copies import Kind, note_copy
 from hive_mind.runtime.erasing import Erased, erase_from_copies
 from hive_mind.safe_files import replacing
@@ -38,3 +38,23 @@ async def while_written(copy: Path, home: Path, *, is_dry: bool) -> None:
         unfinished.write_bytes(b"Ada Lovelace lives at 12 Elm Street.")
         assert await owed_of(home, is_dry=is_dry) == [str(copy)]
         raise OSError(ENOSPC, "full")
+
+
+ID = "a" * 32
+LINE = f'{{"type":"fact","id":"{ID}","content":"Ada Lovelace lives there.","sources":["notes.md"],"agent":"ada"}}\n'
+OTHER = f'{{"type":"fact","id":"{"b" * 32}","content":"Eve lives there.","sources":["a.md"],"agent":"eve"}}\n'
+
+
+@pytest.mark.parametrize(
+    "erasure",
+    [erasure_of("source", "notes.md"), erasure_of("fact", ID), *ADA, erasure_of("agent", "ada")],
+    ids=["source", "fact", "subject", "agent"],
+)
+async def test_an_export_is_owed_though_the_memory_let_go_of_it_before(tmp_path: Path, erasure: Erasure) -> None:
+    """Somebody was killed between the two, or erases again because an export was owed."""
+    for name, text in (("has it", f"no line\n{OTHER}{LINE}"), ("has it not", OTHER)):
+        (tmp_path / name).write_text(text)
+        note_copy(tmp_path, tmp_path / name, "facts", "ada")
+    erased = Erased()
+    await erase_from_copies(tmp_path, [erasure], erased, is_dry=False)
+    assert [debt.who for debt in erased.owed] == [str(tmp_path / "has it")]
