@@ -23,25 +23,25 @@ demo: $(VENV)/.core  ## learn a small corpus and answer questions from it: no ke
 # Types are checked beside the tests, and what they say comes last. Tests write many small files and wait until the disk has them: they
 # lie in memory where it has room.
 # Half of the time somebody waits for a process or a lease to end: more WORKERS than cores are faster. Five take a quarter less time than two.
-test: $(VENV)/.dev redis-server chromium gcc  ## format, lint, types and tests: WORKERS=5
+test: $(VENV)/.dev $(VENV)/.compiled redis-server chromium gcc  ## format, lint, types and tests: WORKERS=5
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	export HF_HUB_OFFLINE=1; $(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; \
 	if [ "$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)" -gt 4000000 ] 2>/dev/null; then \
 		export TMPDIR=$$(mktemp -d /dev/shm/tests-XXXX); trap 'rm -rf $$TMPDIR' EXIT; trap 'exit 130' INT TERM; fi; \
-	$(BIN)/python -m pytest --processes $(or $(WORKERS),5) -m "not thorough"; tests=$$?; \
+	$(BIN)/python -m pytest -n $(or $(WORKERS),5) --dist worksteal -m "not thorough"; tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests || types))
 
 # Some hours: 1,500 hives of each topology, and every case of what `make test` shows by one.
 test-all: $(VENV)/.dev redis-server chromium gcc  ## all of `make test`, and more of it: SEEDS=1500 WORKERS=5
 	HIVE_SEEDS=$(or $(SEEDS),1500) HIVE_EXAMPLES=300 HIVE_FLIPS=20 HIVE_KILLS=20 HIVE_SPOILED_FRAMES=8000 HIVE_FUZZ_S=600 \
-		HIVE_THREAD_CALLS=250 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --processes $(or $(WORKERS),4)
+		HIVE_THREAD_CALLS=250 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),4) --dist worksteal
 
 check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before each commit
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --processes 2 -q -m "not slow and not thorough and not embeddings and not data" \
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow and not thorough and not embeddings and not data" \
 		tests/unit tests/laws tests/contract tests/architecture tests/figures -k "not eventhubs and not servicebus" --ignore-glob='*processes*'
 	@$(BIN)/python -m tests.figures
 
@@ -119,6 +119,11 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.core
+
+# All of them at once, or each process that runs some compiles them.
+$(VENV)/.compiled: $(VENV)/.dev $(shell find tests -name '*.py')
+	-@HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --collect-only -qq >/dev/null
+	@touch $@
 
 # The tests of the Redis bus run a real server. Where it can't be installed they say so and are skipped.
 redis-server:

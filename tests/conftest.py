@@ -15,8 +15,8 @@ from tests.chance import examples, is_exploring
 from tests.heap import set_aside
 from tests.limits import limit_s, signals_at_their_defaults
 from tests.loops import play
+from tests.order import dealt_out
 from tests.servers import cells, children, forked
-from tests.shared_out import SharedOut
 
 # Tests share the cores among processes. A calculation with threads of its own waits for the slowest of them at every step, which
 # takes two to three times the CPU where the cores are busy.
@@ -49,18 +49,19 @@ def _is_no_ornament(_: str, error: Exception) -> None:
 ornament._left_out = _is_no_ornament
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Behind what leaves tests out."""
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = dealt_out(items, processes)
+
+
 def pytest_collection_finish() -> None:
     """The tests themselves are thousands of objects, and stay."""
     set_aside()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--processes", type=int, default=0, help="share the tests among that many (tests/shared_out.py)")
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    if config.option.processes:
-        config.pluginmanager.register(SharedOut(config.option.processes))
     children.begin_session()
     with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         config.stash[_STDERR] = os.dup(2)

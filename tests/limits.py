@@ -1,7 +1,7 @@
 """How long a test may take, and with which signals it begins: no test waits for ever, wherever it was started.
 
 One rule for all tests, with an event loop or without: Python's fault handler ends the process of a test over its limit and
-says where each thread stood; another process then runs the tests that are left (`shared_out`).
+says where each thread stood; pytest-xdist then starts another process for the tests that are left.
 """
 
 import signal

@@ -167,7 +167,7 @@ def tests_of(room: str) -> list[Path]:
 
 
 def judge(mutants: list[Mutant], tests: list[Path], rows: Path | None = None) -> list[Outcome]:
-    words = ["-p", "no:cacheprovider"]
+    words = ["-p", "no:xdist", "-p", "no:cacheprovider"]
     judging = Judging(mutants, rows)
     with TemporaryDirectory(prefix="mutants-") as folder, Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         marks = "not slow and not thorough and not embeddings and not data"

@@ -92,7 +92,7 @@ needs_processes = pytest.mark.skipif(
 
 @needs_processes
 def test_over_its_limit_a_test_ends_with_its_children_and_the_others_go_on(tmp_path: Path) -> None:
-    session = Session(tmp_path, NEVER_ENDS, "--processes", "1")
+    session = Session(tmp_path, NEVER_ENDS, "-n", "1")
 
     said = session.said()
 
