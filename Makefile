@@ -34,7 +34,7 @@ test: $(VENV)/.dev $(VENV)/.compiled redis-server chromium gcc  ## format, lint,
 
 # Some hours: 1,500 hives of each topology, and every case of what `make test` shows by one.
 test-all: $(VENV)/.dev redis-server chromium gcc  ## all of `make test`, and more of it: SEEDS=1500 WORKERS=5
-	HIVE_SEEDS=$(or $(SEEDS),1500) HIVE_EXAMPLES=300 HIVE_FLIPS=20 HIVE_KILLS=20 HIVE_SPOILED_FRAMES=8000 HIVE_FUZZ_S=600 \
+	HIVE_SEEDS=$(or $(SEEDS),1500) HIVE_EXAMPLES=300 HIVE_FLIPS=20 HIVE_KILLS=20 HIVE_SPOILED_FRAMES=8000 HIVE_STEP=1 HIVE_FUZZ_S=600 \
 		HIVE_THREAD_CALLS=250 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),4) --dist worksteal
 
 check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before each commit

@@ -1,5 +1,6 @@
-"""Of the values of a parameter, those that are shown each time; `make test-all` has them all."""
+"""Of the values of a parameter, and of steps, those that are shown each time; `make test-all` has them all."""
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,11 @@ def sampled(cases: Sequence[Any], every: int = 12) -> list[Any]:
 def usually(values: Iterable[Any], *chosen: Any) -> list[Any]:
     """All of them; those that are not chosen are more of the same, and `thorough`."""
     return [value if value in chosen else thorough(value) for value in values]
+
+
+def steps(end: int) -> range:
+    """Each third from the first on, where something is done anew for every step of another thing."""
+    return range(1, end, int(os.environ.get("HIVE_STEP", "3")))
 
 
 def thorough(*values: Any) -> Any:

@@ -16,7 +16,8 @@ from hive_mind.cognition.temporal import moments
 from hive_mind.memory.entities import entities
 from hive_mind.model.figures import figures_in
 from hive_mind.model.ids import HAN
-from hive_mind.ranking.tokens import terms_in, tokenize
+from hive_mind.ranking.tokens import question_terms, terms_in, tokenize
+from hive_mind.ranking.words import GRAM
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -201,6 +202,8 @@ class QuestionTerms:
     deeds: frozenset[str] = frozenset()
     named: tuple[Name, ...] = ()
     """The names one by one: a fact has to be about one of them."""
+    grams: frozenset[str] = frozenset()
+    """The parts of words by which a search finds it, where it may be in another language than English."""
     aliases: frozenset[str] = frozenset()
     """Other identifiers of what is asked about: a fact that has one names it as well."""
 
@@ -229,7 +232,8 @@ def asked_of(question: str) -> QuestionTerms:
     numbers |= frozenset() if intent_of(question).kind is Kind.YES_NO else figures_in(question) - dated
     roles, deed_terms = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
     deeds = frozenset(term for term in deed_terms if not is_had(term))
-    return QuestionTerms(identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper))
+    grams = frozenset(term for term in question_terms(question) if term.startswith(GRAM))
+    return QuestionTerms(identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper), grams)
 
 
 def _terms(pattern: re.Pattern[str], question: str) -> frozenset[str]:

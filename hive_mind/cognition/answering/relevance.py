@@ -20,6 +20,7 @@ from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, nam
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
     SPANS,
+    grams_of,
     is_german,
     is_in_compound,
     kin_of,
@@ -105,9 +106,10 @@ _DOUBT_LETTERS = 4
 
 # In units of BM25, per letter of a word that a fact misses: six letters make 2, and an ordinary word that is found scores more.
 _MISSED_PER_LETTER = 1 / 3
+# Each letter is in several grams of four. docs/howto/answers.md has what it changes; at 4 a third fewer questions are answered.
+_LETTERS_PER_GRAM = 1.2
 # In units of BM25: a single common word that is found proves nothing. The threshold depends on it more than the quality does.
 _DOUBT_BM25 = 4
-
 _DIGIT = regex(r"\d")
 # At least this many words, and of their letters this share, show that a fact goes on about what was named before it.
 _GOING_ON_WORDS_MIN, _GOING_ON_SHARE_MIN = 2, 0.7
@@ -165,7 +167,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
         return None
     missed = terms.words - met - _kinds_stated(terms, fact)
     covered = _covered(met | met_names, met | missed | must)
-    return Judgement(covered, _missed_share(terms.words - met, hit), is_named, is_own, is_row, is_carried)
+    return Judgement(covered, _missed_share(terms.words - met, terms.grams, hit), is_named, is_own, is_row, is_carried)
 
 
 def _identified(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozenset[str]:
@@ -436,10 +438,12 @@ def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:
     return _letters(met) / (_letters(wanted) + _DOUBT_LETTERS)
 
 
-def _missed_share(missed: frozenset[str], hit: Hit) -> float:
-    """BM25 knows how rare each word is in this memory, which the words alone don't show."""
+def _missed_share(missed: frozenset[str], grams: frozenset[str], hit: Hit) -> float:
+    """BM25 knows how rare each word is here, and scores for parts of words, too: those that a text lacks are missed as well."""
+    own_grams = grams_of(hit.fact.content) if grams else frozenset()
+    letters = _letters(missed) + (_LETTERS_PER_GRAM * len(grams - own_grams) if own_grams else 0)
     keyword = hit.components.keyword
-    return keyword / (keyword + _MISSED_PER_LETTER * _letters(missed) + _DOUBT_BM25)
+    return keyword / (keyword + _MISSED_PER_LETTER * letters + _DOUBT_BM25)
 
 
 def _letters(terms: frozenset[str]) -> int:

@@ -14,8 +14,8 @@ from itertools import chain, zip_longest
 from hive_mind.cognition.extraction.statements import without_asking
 from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
 from hive_mind.ornament import ornament
-from hive_mind.ranking.tokens import chunks_of, terms_in, tokenize
-from hive_mind.ranking.words import LEANS, is_marked, says_nothing
+from hive_mind.ranking.tokens import chunks_of, indexed_terms, terms_in, tokenize
+from hive_mind.ranking.words import GRAM, LEANS, is_marked, says_nothing
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -219,6 +219,12 @@ def function_terms(question: str) -> frozenset[str]:
     leans = sum(LEANS.get(run, 0) for run in runs)
     is_english = leans > 0 or (leans == 0 and not is_marked(question))
     return frozenset(term for run in runs if says_nothing(run, is_english) for term in tokenize(run))
+
+
+@remembered(256)
+def grams_of(text: str) -> frozenset[str]:
+    """The parts of its words by which a search finds a text in another language than English."""
+    return frozenset(term for term in indexed_terms(text) if term.startswith(GRAM))
 
 
 def phrases_of(*texts: str) -> frozenset[str]:

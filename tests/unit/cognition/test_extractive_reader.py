@@ -45,7 +45,7 @@ def test_sections_of_the_same_title_are_told_apart_by_the_title_above_them():
 
     concepts = [candidate.concept for candidate in candidates(f"# Changes\n{versions}")]
 
-    assert concepts == ["1.0: Fixed", "1.0: Fixed", "New in 1", "2.0: Fixed", "2.0: Fixed", "New in 2"]
+    assert concepts == ["1.0: Fixed", "1.0: Fixed", "1.0: New in 1", "2.0: Fixed", "2.0: Fixed", "2.0: New in 2"]
     long = f"# {'long ' * 20}\n## Fixed\nThe map opens.\n# Other\n## Fixed\nThe list scrolls."
     assert [candidate.concept for candidate in candidates(long)] == ["Fixed", "Other: Fixed"]
 

@@ -17,7 +17,7 @@ from hive_mind.control.evicting import Remains
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import InvalidInput, ManifestError
-from tests.sampled import thorough
+from tests.sampled import steps, thorough
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
 from tests.unit.control.fake_platform import Killed, World, played, surroundings
 
@@ -255,7 +255,7 @@ async def test_founding_a_hive_again_is_killed_at_any_step_and_ends_the_next_tim
         known = world.facts("team")
         was_killed = await killed_at(at, world, monkeypatch, lambda home=home, world=world: refound(home, world))
         told = f"killed at step {at}: {world.calls}"
-        if was_killed and at % 3 == 0 and world.alive:
+        if was_killed and at % 2 == 0 and world.alive:
             world.crash(next(iter(world.alive)))
 
         outcome = await (refound(home, world) if then == "founded again" else apply(home, world, wanted))
@@ -281,7 +281,7 @@ async def fresh(folder: Path, first: Source) -> AsyncIterator[tuple[int, Path, W
     for process in tuple(world.alive):
         world.learn(process, f"{process} knows")
     shutil.copytree(home, kept)
-    for at in range(1, 500):
+    for at in steps(500):
         yield at, home, deepcopy(world)
         shutil.rmtree(home)
         shutil.copytree(kept, home)

@@ -18,7 +18,7 @@ from tests.unit.devbroker.values import damaged, section
 
 # Of the process, over the whole long run; what the entities may keep is a few MB.
 GROWTH_BYTES_MAX = 60 << 20
-FRAMES = int(os.environ.get("HIVE_SPOILED_FRAMES", "3_000"))
+FRAMES = int(os.environ.get("HIVE_SPOILED_FRAMES", "1_000"))
 
 
 async def test_the_conversation_is_understood_while_nobody_spoils_it():
