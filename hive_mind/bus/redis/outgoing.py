@@ -118,7 +118,9 @@ class RedisSender:
         if self.is_connected and send.error is None and loop.time() < until:
             send.timer = loop.call_at(until, self._expire, send, until)
             return
-        why = send.error or BackendUnavailable("redis", f"no reply in time{': ' if self.error else ''}{self.error}")
+        why = send.error or BackendUnavailable(
+            "redis", f"no reply in time{': ' if self.error else ''}{self.error.removeprefix('redis: ')}"
+        )
         send.fail(why)
 
     async def _run(self) -> None:
