@@ -1,0 +1,32 @@
+"""Parts of words: a text in another language that shares a word with a question answers it no sooner than in English."""
+
+import pytest
+
+from hive_mind.cognition.answering.relevance import RelevanceSettings, relevant
+from tests.unit.cognition.reading import hit
+
+# As a search over some hundred facts scores them by words and by parts of words.
+SHARES_A_WORD = [
+    ("Welches Recht hat Vorrang, wenn es einen Konflikt gibt?", "Alle Schulen haben das Recht, Schulgebühren festzulegen.", 24),
+    ("Какое чувство внушают нападения на учителей?", "В ответ Доктор замечает: мне знакомо это чувство.", 22),
+    ("بماذا ترتبط فترات النمو الأطول؟", "ومنذ ذلك الحين، بدأ القطاع الخاص بالنمو.", 16),
+]
+SAYS_IT = [
+    ("Wann wird das Dach der Hütte gestrichen?", "Das Dach der Hütte wird im Mai gestrichen.", 40),
+    ("Из чего сделана крыша домика?", "Крыша домика сделана из меди.", 40),
+    ("من ماذا صنع سقف الكوخ؟", "سقف الكوخ مصنوع من النحاس.", 30),
+]
+
+
+def is_answered(question: str, statement: str, keyword: float) -> bool:
+    return any(judged.answers for judged in relevant(question, [hit(statement, keyword=keyword)], RelevanceSettings()))
+
+
+@pytest.mark.parametrize(("question", "statement", "keyword"), SHARES_A_WORD)
+def test_one_shared_word_and_its_parts_are_no_answer(question: str, statement: str, keyword: float) -> None:
+    assert not is_answered(question, statement, keyword)
+
+
+@pytest.mark.parametrize(("question", "statement", "keyword"), SAYS_IT)
+def test_what_says_all_of_it_is(question: str, statement: str, keyword: float) -> None:
+    assert is_answered(question, statement, keyword)
