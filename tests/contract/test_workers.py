@@ -96,17 +96,3 @@ async def test_a_broker_that_goes_away_is_told_and_what_was_stored_meanwhile_is_
         await finds(two, "two-a", "museum", "The museum opens at ten.")
         await until(lambda: one.status().agents[0].pending == 0)
         assert one.status().error == ""
-
-
-async def test_a_worker_begins_before_its_broker_does(tmp_path: Path, redis: RedisServer) -> None:
-    redis.kill()
-
-    worker = await open_worker(config(tmp_path, redis.url, "flat", "one"), lambda _: None)
-    try:
-        await until(lambda: bool(worker.status().error))
-        assert worker.status().phase == "starting"
-        redis.start()
-        await until(lambda: worker.status().is_ready)
-        assert worker.status().error == ""
-    finally:
-        await worker.close()

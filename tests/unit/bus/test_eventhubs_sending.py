@@ -9,7 +9,7 @@ from azure.eventhub import EventHubConsumerClient
 
 from hive_mind.bus import EVERYONE
 from hive_mind.devbroker import BrokerThread
-from hive_mind.errors import BackendThrottled, MessageTooLarge
+from hive_mind.errors import MessageTooLarge
 from tests.contract.bus_builders import envelope, listener, texts
 from tests.contract.buses.eventhubs import PARTITIONS
 from tests.unit.bus.hubs import heard, hub, opened
@@ -20,36 +20,6 @@ from tests.waiting import until
 def broker() -> Iterator[BrokerThread]:
     with hub() as thread:
         yield thread
-
-
-async def test_a_busy_broker_is_asked_again_and_then_reported(broker: BrokerThread) -> None:
-    bus = await opened(broker)
-    bob = await listener(bus)
-    # The SDK asks twice at once; more needs a pause of ours.
-    broker.inject("send", "hive/partitions/0", times=5)
-    await bus.publish([envelope("in the end")])
-    assert await heard(bob) == ["in the end"]
-    await until(lambda: bus.health.is_connected)
-
-    broker.inject("send", "hive/partitions/0", times=10_000)
-    with pytest.raises(BackendThrottled, match="busy"):
-        await bus.publish([envelope("never")], timeout_s=0.5)
-    assert not bus.health.is_connected
-    assert "busy" in bus.health.last_error
-    broker.clear_faults()
-    await bus.close()
-
-
-async def test_what_is_accepted_and_not_confirmed_is_on_the_hub_twice_and_seen_once(broker: BrokerThread) -> None:
-    bus = await opened(broker)
-    bob = await listener(bus)
-    broker.inject("send", "hive/partitions/0", "accept-then-drop")
-    await bus.publish([envelope("once")])
-    await bus.publish([envelope("end")])
-
-    assert await heard(bob, 2) == ["once", "end"]
-    assert bus.health.duplicates == 1
-    await bus.close()
 
 
 async def test_one_call_is_one_batch_for_each_partition_and_everyone_is_one_event_each(broker: BrokerThread) -> None:

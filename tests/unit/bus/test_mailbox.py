@@ -107,24 +107,6 @@ async def test_what_a_broker_delivered_too_often_is_put_aside_unseen() -> None:
     assert (kept.box.redelivered, kept.settled_natives) == (1, [2])
 
 
-async def test_what_is_forgotten_by_its_subscriber_is_given_out_again_until_it_is_a_dead_letter() -> None:
-    kept = Kept(ack_wait_s=0.01, attempts_max=2)
-    kept.box.offer(7, envelope("forgotten"))
-    (first,) = kept.box.take(10)
-    rings = kept.rings
-    while kept.rings == rings:  # noqa: ASYNC110 - timers are what is tested
-        await asyncio.sleep(0.001)
-    (second,) = kept.box.take(10)
-    assert (first.attempt, second.attempt) == (1, 2)
-    while not kept.letters:  # noqa: ASYNC110 - timers are what is tested
-        await asyncio.sleep(0.001)
-
-    assert kept.letters == [("forgotten", 2, "not acknowledged within 0.01 s")]
-    await second.ack()
-    assert kept.settled_natives == [7]
-    assert kept.box.is_drained
-
-
 async def test_room_is_told_to_who_waits_for_it_and_so_is_the_end() -> None:
     kept = Kept(waiting_max=1)
     kept.box.offer(1, envelope("fills it"))

@@ -1,5 +1,4 @@
 import msgspec
-import numpy as np
 import pytest
 
 from hive_mind.bus import codec
@@ -8,9 +7,8 @@ from hive_mind.bus.codec import MESSAGE_VERSION as VERSION
 from hive_mind.bus.codec import decode_message as decode
 from hive_mind.bus.codec import encode_message as encode
 from hive_mind.errors import WireError
-from hive_mind.model.gathered import ANALYSIS, Anchors, EvidenceColumns, Pool, Probe
-from hive_mind.model.messages import Announce, PoolReply, PoolRequest, Receipt, RegistryEntry, Replicate
-from hive_mind.model.query import TermStatistics
+from hive_mind.model.gathered import ANALYSIS, Anchors, Probe
+from hive_mind.model.messages import Announce, PoolRequest, Receipt, RegistryEntry, Replicate
 
 RECEIPT = encode(Receipt("a parcel"))
 
@@ -69,40 +67,6 @@ def test_a_question_by_another_analysis_of_texts_is_not_known_and_so_not_answere
 def test_a_field_of_a_later_version_is_passed_over():
     body = msgspec.msgpack.encode({"type": "receipt", "parcel": "x", "colour": "red"})
     assert decode(bytes([VERSION]) + body) == Receipt("x")
-
-
-def test_columns_of_numbers_arrive_bit_by_bit_also_where_there_is_none():
-    column = np.array([0.25, np.nan, -1e-30], np.float32)
-    reply = PoolReply("q", "all", Pool(("a", "b", "c"), column, column, column), EvidenceColumns(column, column, column), ("p1",))
-
-    arrived = decode(encode(reply))
-
-    assert arrived.pool.ids == ("a", "b", "c")
-    for one in (arrived.pool.keyword, arrived.pool.semantic, arrived.evidence.trust):
-        assert one.dtype == np.float32
-        assert one.tobytes() == column.tobytes()
-
-
-def test_a_query_arrives_with_its_vector_names_and_statistics():
-    statistics = TermStatistics(7, 31.5, {"pump": 3})
-    asked = Probe(("pump",), Anchors((("il", "6"),), True), np.array([0.5, 0.25], np.float32), 30, statistics)
-
-    arrived = decode(encode(PoolRequest("q", "all", 2, asked, 1_000, 0.3)))
-
-    assert (arrived.probe.terms, arrived.probe.anchors, arrived.probe.depth, arrived.probe.statistics) == (
-        asked.terms,
-        asked.anchors,
-        asked.depth,
-        statistics,
-    )
-    assert arrived.probe.vector.tolist() == [0.5, 0.25]
-    assert arrived.confidence_min == 0.3
-
-
-def test_an_empty_column_is_an_empty_column():
-    nothing = np.empty(0, np.float32)
-    arrived = decode(encode(PoolReply("q", "all", Pool((), nothing, nothing, nothing), EvidenceColumns())))
-    assert len(arrived.pool) == len(arrived.evidence.confidence) == 0
 
 
 def test_what_can_not_travel_is_not_sent():

@@ -138,14 +138,6 @@ def test_the_description_of_http_says_the_bounds() -> None:
         assert {"minimum": bounds.least, "maximum": bounds.most}.items() <= body["properties"][field].items(), asked.name
 
 
-@pytest.mark.parametrize("field", ["limit", "offset"])
-async def test_a_field_of_another_request_is_named_at_every_door(field: str, tmp_path: Path) -> None:
-    for number, door in enumerate((http, http_by_name)):
-        (folder := tmp_path / str(number)).mkdir()
-        async with door(folder) as put:
-            assert await put("stats", {field: 1}) == f"stats has no field '{field}'; it has id, key"
-
-
 async def test_the_tools_of_a_model_have_the_same_bounds() -> None:
     found, reached = {"hits": [], "completeness": 1.0, "silent": []}, {"count": 0, "completeness": 1.0}
     agent = ScriptedAgent(ask={"answer": "", "is_known": False, "found": found}, conflicts={"conflicts": [], **reached})

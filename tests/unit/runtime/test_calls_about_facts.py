@@ -142,23 +142,6 @@ async def test_the_beginning_of_an_id_is_one_question_to_the_hive_and_says_how_m
     assert home.hive.calls == ["facts"] * 4
 
 
-def test_an_agent_counts_and_tells_the_latest() -> None:
-    async def story(calls: AgentCalls) -> Any:
-        for month in (3, 1, 2):
-            said = {"content": f"D4 moved {month} litres.", "concept": "D4", "said_at": f"2025-0{month}"}
-            await calls.do(api.Store(**said))
-        return [await calls.do(api.Aggregate(kind=kind, concept="d4", limit=1)) for kind in ("count", "latest", "earliest")]
-
-    counted, latest, earliest = asked(story)
-    assert counted == {"count": 3, "facts": [], "completeness": 1.0, "silent": []}
-    assert [one["said_at"] for found in (latest, earliest) for one in found["facts"]] == ["2025-03", "2025-01"]
-
-
-def test_what_can_not_be_aggregated_is_refused_with_what_can() -> None:
-    with pytest.raises(InvalidInput, match="one of count, list, latest, earliest, not 'sum'"):
-        asked(lambda calls: calls.answer("aggregate", kind="sum"))
-
-
 def test_an_agent_answers_what_was_held_true_at_a_time() -> None:
     async def story(calls: AgentCalls) -> Any:
         old = (await calls.do(api.Learn(text=OLD, source="runbook")))["facts"][0]

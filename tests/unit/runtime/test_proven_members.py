@@ -39,43 +39,6 @@ async def members(town: Town, keys: KeyFolder | None, mode: Mode = "require") ->
     return found
 
 
-async def test_members_with_certificates_share_as_ever(tmp_path: Path, town: Town) -> None:
-    ada, bob, cleo = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
-    await ada.memory.store_fact("pumps", TRUE)
-    await comes_to(cleo, TRUE)
-    await cleo.memory.store_fact("pumps", "Pump 4 was bought in 2019.")
-    await comes_to(bob, "Pump 4 was bought in 2019.")
-    assert not any(one.runner.figures.unproven for one in town.open)
-
-
-@pytest.mark.parametrize("is_proven", [True, False])
-async def test_nothing_that_a_stranger_forges_is_taken_in_all_is_counted(tmp_path: Path, town: Town, *, is_proven: bool) -> None:
-    attack = addressed((await said_in_a_twin(tmp_path / "twin", *MEMBERS)), "hive", MEMBERS)
-    found = await members(town, keys_in(tmp_path / "keys", *MEMBERS) if is_proven else None)
-    cleo = found[-1]
-    await cleo.memory.store_fact("pumps", TRUE)
-    for one in found:
-        await comes_to(one, TRUE)
-    await town.bus.publish(attack)
-    for text in ("Pump 4 is in hall 2.", "Pump 4 is loud."):
-        # What honest members say meanwhile arrives.
-        if is_proven:
-            await cleo.memory.store_fact("pumps", text)
-            await comes_to(found[0], text)
-    await until(lambda: all(not one.runner.is_busy for one in found))
-    if not is_proven:
-        # The attack is one: without proof it is believed.
-        assert any(TRUE not in one or FALSE in one for one in [await known_to(one) for one in found])
-        return
-    for one in found:
-        assert TRUE in await known_to(one)
-        assert FALSE not in await known_to(one)
-        assert one.member.membership.topology is not None
-        assert set(one.member.membership.topology.nodes) == set(MEMBERS)
-        sent = sum(1 for envelope in attack if envelope.target == (one.plan.name,))
-        assert one.runner.figures.unproven == {"unsigned": sent}
-
-
 async def test_what_a_dead_member_said_before_keeps_it_alive_for_nobody_when_it_is_said_again(tmp_path: Path, town: Town) -> None:
     keys = keys_in(tmp_path / "keys", "ada", "bob")
 
@@ -185,21 +148,6 @@ async def test_who_was_idle_when_its_key_was_revoked_says_its_facts_again_by_its
     await until(lambda: not ada.silent())
     await comes_to(ada, TRUE)
     await comes_to(bob, TRUE)
-
-
-async def test_while_it_warns_everybody_is_believed_and_counted(tmp_path: Path, town: Town) -> None:
-    keys = keys_in(tmp_path / "keys", "ada", "bob")
-    ada, bob = [
-        await town.begin(plan(name, *MEMBERS, topology="flat", proof=Proof("warn", keys.path, name))) for name in ("ada", "bob")
-    ]
-    cleo = await town.begin(plan("cleo", *MEMBERS, topology="flat"))
-    await until(lambda: not any(one.silent() for one in town.open))
-    await cleo.memory.store_fact("pumps", TRUE)
-    await comes_to(ada, TRUE)
-    await ada.memory.store_fact("pumps", "Pump 4 is in hall 2.")
-    await comes_to(cleo, "Pump 4 is in hall 2.")
-    assert ada.runner.figures.unproven["unsigned"] > 0
-    assert not set(bob.runner.figures.unproven) - {"unsigned"}
 
 
 async def test_a_member_that_believes_everybody_makes_nobody_else_believe(tmp_path: Path, town: Town) -> None:

@@ -1,19 +1,12 @@
 """Requests that are put again under their key."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
-from hive_mind.agents.agent import LearningAgent
-from hive_mind.api import requests as api
-from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.memory.opening import RequestsDone
-from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.inquiry import PutAgain
-from tests.builders import Home
 
 OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."
 
@@ -58,30 +51,6 @@ async def test_a_key_is_for_one_request_and_not_too_long() -> None:
         await asked.once("k", "other", work)
     with pytest.raises(InvalidInput, match="201 characters, at most 200"):
         await asked.once("k" * 201, "request", work)
-
-
-def served(story: Callable[[Callable[[], AgentCalls]], Awaitable[Any]]) -> Any:
-    """With one memory, by processes that follow each other."""
-
-    async def told() -> Any:
-        async with Home().memory() as memory:
-            agent = LearningAgent("ada", memory, ExtractiveReader())
-            return await story(lambda: AgentCalls(agent, None, is_kept=False))
-
-    return asyncio.run(told())
-
-
-def test_the_next_process_knows_what_was_done_under_a_key() -> None:
-    async def story(process: Callable[[], AgentCalls]) -> Any:
-        (old,) = (await process().do(api.Learn(text=OLD, source="runbook")))["facts"]
-        correct = api.Correct(fact_id=old, content=NEW, source="ada", key="k")
-        newer = (await process().do(correct))["fact_id"]
-        await process().do(api.Retract(fact_id=newer, key="k"))
-        return newer, await process().do(correct), await process().do(api.Facts())
-
-    newer, again, known = served(story)
-    assert again == {"fact_id": newer, "sharing": "retracted"}
-    assert [fact["content"] for fact in known["facts"]] == [OLD]
 
 
 def test_of_very_many_keys_the_latest_are_known() -> None:

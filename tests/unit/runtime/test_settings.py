@@ -24,36 +24,6 @@ def test_what_shows_programs_how_to_begin_asks_for_it():
     assert [("Settings.from_environment()" in text, "Settings()," in text) for text in told] == [(True, False)] * 2
 
 
-def test_every_setting_can_be_given():
-    given = {
-        "HOME": "some/where",
-        "STORE": "memory",
-        "EMBED": "openai",
-        "EMBED_MODEL": "m",
-        "EMBED_URL": "http://localhost:1/v1",
-        "ANN": "exact",
-        "ANSWERING": "eager",
-        "LLM": "openai:x",
-        "LLM_URL": "http://localhost:2/v1",
-        "LLM_TIMEOUT_S": "5",
-        "LLM_TRIES": "3",
-        "TOKEN_BUDGET": "7",
-        "LOCK_WAIT_S": "9",
-        "TIMEOUT_S": "8",
-        "BUS": "redis://127.0.0.1:6379",
-        "CREDENTIALS_KEY_IN": "keyring",
-        "HTTP_HOST": "0.0.0.0",  # noqa: S104 - only read here
-        "HTTP_REQUESTS_MAX": "11",
-        "CONSOLE_HOSTS": "town.example",
-    }
-
-    settings = Settings.from_environment({f"HIVE_MIND_{name}": value for name, value in given.items()})
-
-    assert {name: str(getattr(settings, name.lower())) for name in given} == given
-    assert settings.home == Path("some/where")
-    assert given.keys() == {field.upper() for field in Settings.__dataclass_fields__}, "a new setting must be readable"
-
-
 @pytest.mark.parametrize("text", ["-1", "1.5", "many", "1e3", " 7", "²", "0x10", "9" * 5_000], ids=lambda text: text[:5])
 def test_a_number_that_is_none_is_refused_by_its_name(text: str):
     with pytest.raises(InvalidInput, match="HIVE_MIND_TOKEN_BUDGET"):

@@ -52,15 +52,6 @@ def test_a_plain_name_is_a_folder_of_its_own_inside(tmp_path: Path, name: str):
     assert database_path(settings(tmp_path), name).resolve().parent == (tmp_path / "agents" / name).resolve()
 
 
-async def test_an_agent_learns_and_answers_from_its_own_database(tmp_path: Path):
-    async with await wiring.open_agent(settings(tmp_path), "ines") as agent:
-        await agent.learn_from_content("The pump in hall 3 is red.")
-    async with await wiring.open_agent(settings(tmp_path), "ines") as agent:
-        assert "red" in (await agent.answer_question("What colour is the pump in hall 3?")).text
-    async with await wiring.open_agent(settings(tmp_path), "otto") as other:
-        assert not (await other.answer_question("What colour is the pump?")).is_known
-
-
 @pytest.mark.parametrize("why", ["no such model", "not installed"])
 async def test_without_the_embedding_model_there_is_keyword_search_and_exactly_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, why: str

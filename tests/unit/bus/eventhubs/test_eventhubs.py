@@ -22,12 +22,12 @@ from azure.eventhub.amqp import AmqpAnnotatedMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.bus import EVERYONE, Envelope, EventBus, eventhubs
+from hive_mind.bus import EventBus, eventhubs
 from hive_mind.bus.address import address_of
 from hive_mind.bus.eventhubs import inbox as _eventhubs_inbox
 from hive_mind.bus.eventhubs.inbox import ConsumerName, ConsumerState, Dead, Position, Stop, Watermark, partition_of
 from hive_mind.devbroker import BrokerThread
-from hive_mind.errors import BackendError, BackendRejected, BackendUnavailable, ConfigError
+from hive_mind.errors import BackendError, BackendRejected, BackendUnavailable
 from tests.contract.bus_builders import Listener, envelope, listener, text
 from tests.contract.buses.eventhubs import PARTITIONS
 from tests.servers.certificates import make_certificates
@@ -60,23 +60,6 @@ async def test_every_request_reaches_its_agent_though_ten_share_four_partitions_
     assert sorted(await heard(asker, 200)) == sorted(f"{a} answers {n} for {a}" for a in agents for n in range(20))
     await asyncio.gather(*answering)
     await asyncio.gather(*(bus.close() for bus in (asking, *serving)))
-
-
-async def test_a_name_goes_on_where_it_stopped_in_an_earlier_life(broker: BrokerThread, tmp_path: Path) -> None:
-    first = await opened(broker, state=tmp_path)
-    bob = await listener(first)
-    await first.publish([envelope(str(n)) for n in range(6)])
-    taken = await bob.take(6)
-    for n in (0, 3, 5):
-        await taken[n].ack()
-    await first.close(drain_s=0)
-    second = await opened(broker, state=tmp_path)
-    await second.publish([envelope("new")])
-    bob = await listener(second)
-
-    assert await heard(bob, 4) == ["1", "2", "4", "new"]
-    assert not bob.inbox.take(1)
-    await second.close()
 
 
 def done_by_bob(folder: Path) -> int:
@@ -155,33 +138,6 @@ async def test_what_is_not_of_a_hive_is_passed_over(broker: BrokerThread) -> Non
 
     assert await heard(bob) == ["ours"]
     assert not bob.letters.letters()
-    await bus.close()
-
-
-async def test_what_was_refused_is_not_read_again_by_the_next_process(broker: BrokerThread, tmp_path: Path) -> None:
-    first = await opened(broker, state=tmp_path)
-    bob = await listener(first)
-    await first.publish([envelope("poison"), envelope("good")])
-    poison, good = await bob.take(2)
-    await poison.dead_letter("it bites")
-    await good.ack()
-    await first.close()
-    assert [letter.reason for letter in bob.letters.letters()] == ["it bites"]
-    second = await opened(broker, state=tmp_path)
-    assert await (await listener(second)).has_nothing()
-    await second.close()
-
-
-async def test_a_watcher_sees_each_envelope_once_on_whatever_partitions_it_is(broker: BrokerThread) -> None:
-    bus, seen = await opened(broker), list[Envelope]()
-    await bus.publish([envelope("before")])
-    watch = await bus.watch("hive", seen.append)
-    sent = [envelope("one", "a-1"), envelope("two", "a-2", "a-3"), envelope("all", *EVERYONE), envelope("x", hive="other")]
-    await bus.publish(sent)
-    await until(lambda: len(seen) == 3)
-    await watch.close()
-
-    assert sorted(one.id for one in seen) == sorted(one.id for one in sent[:3])
     await bus.close()
 
 
@@ -277,40 +233,11 @@ def test_names_without_a_number_are_spread() -> None:
     assert min(Counter(partition_of(a + b, 4) for a in letters for b in letters).values()) > 40
 
 
-def test_what_is_done_out_of_order_is_not_repeated_and_what_is_open_is() -> None:
-    mark = Watermark(Position(5))
-    for number in range(5, 10):
-        assert mark.begin(number)
-    for number in (9, 7, 5):
-        mark.finish(number)
-    assert mark.position() == Position(10, (6, 8))
-
-    again = Watermark(mark.position())
-    assert again.next == 6
-    assert [number for number in range(6, 12) if again.begin(number)] == [6, 8, 10, 11]
-
-
-def test_what_means_nothing_to_a_name_does_not_hold_it_up() -> None:
-    mark = Watermark(Position(0))
-    mark.skip(0)
-    mark.begin(1)
-    mark.skip(2)
-    mark.finish(1)
-
-    assert mark.position() == Position(3)
-
-
 def test_what_was_open_and_is_kept_no_longer_is_given_up() -> None:
     mark = Watermark(Position(10, (2, 4)))
     assert mark.begin(4)
     assert mark.position() == Position(10, (4,))
     assert mark.next == 10
-
-
-def test_what_was_open_and_interests_nobody_now_is_done() -> None:
-    mark = Watermark(Position(10, (2, 4)))
-    mark.skip(2)
-    assert mark.position() == Position(10, (4,))
 
 
 @given(st.lists(st.sampled_from("read skip finish restart".split()), max_size=60), st.integers(0, 10_000))
@@ -404,13 +331,6 @@ def test_it_speaks_tls_to_who_shows_a_certificate_it_was_told_to_trust(tmp_path:
     with BrokerThread(tls=context) as broker:
         broker.add_hub("hive", PARTITIONS)
         run(scenario, broker)
-
-
-async def test_a_name_is_never_shared(broker: BrokerThread) -> None:
-    bus = await opened(broker)
-    with pytest.raises(ConfigError, match="can't share"):
-        await listener(bus, is_shared=True)
-    await bus.close()
 
 
 async def test_the_sdk_says_nothing_by_itself(broker: BrokerThread, caplog: pytest.LogCaptureFixture) -> None:

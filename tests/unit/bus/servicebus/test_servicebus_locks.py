@@ -95,17 +95,6 @@ async def test_a_lock_that_was_lost_takes_nothing_out_of_anybodys_hand(broker: S
     assert await bob.take_and_ack() == ["in hand"]
 
 
-async def test_what_a_crashed_process_held_is_delivered_again_and_counted(world: World) -> None:
-    bob = await world.listener(bus=await world.open())
-    await world.publish("precious")
-    await bob.take()
-    await kill(inbox_of(bob))
-
-    (delivery,) = await (await world.listener()).take()
-    assert (text(delivery), delivery.attempt) == ("precious", 2)
-    await delivery.ack()
-
-
 async def test_closing_gives_back_at_once_and_counts_only_what_was_in_hand(world: World) -> None:
     bob = await world.listener()
     await world.publish("in hand", "unseen", "unseen too")
@@ -164,11 +153,3 @@ def test_a_broker_whose_clock_is_wrong_does_no_harm(minutes: int) -> None:
 
 def held_at_least(bob: Listener, number: int) -> bool:
     return len(inbox_of(bob).mailbox.held) >= number
-
-
-async def kill(inbox: ServiceBusInbox) -> None:
-    """What is left of a process that is gone: nothing settles or renews, and no word is said to the broker."""
-    inbox.mailbox.end()
-    assert inbox._renewing is not None
-    inbox._renewing.cancel()
-    await inbox.reader._stop()

@@ -6,7 +6,7 @@ import hmac
 import logging
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,11 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.servicebus.account import subscription_of, target_of_all
 from hive_mind.devbroker import BrokerThread
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable
-from tests.contract.bus_builders import Scenario, World, envelope, opened
+from tests.contract.bus_builders import World, envelope, opened
 from tests.contract.buses.servicebus import Harness, add_subscription
 from tests.loops import InLoop
 from tests.servers.certificates import Certificates, make_certificates
 from tests.waiting import until
-
-Run = Callable[[Scenario], None]
 
 
 @pytest.fixture(scope="module")
@@ -69,19 +67,6 @@ async def test_a_topic_without_duplicate_detection_is_made_up_for_by_the_reader(
     assert await bob.has_nothing()
     assert bus.health.duplicates == 1
     await bus.close()
-
-
-async def test_many_publishers_share_batches_and_each_keeps_its_order(world: World) -> None:
-    bob = await world.listener()
-
-    async def publish(sender: str) -> None:
-        for n in range(20):
-            await world.publish(f"{sender}{n}", sender=sender)
-
-    await asyncio.gather(*(publish(sender) for sender in "abcdefgh"))
-    heard = await bob.take_and_ack(160)
-    for sender in "abcdefgh":
-        assert [one for one in heard if one[0] == sender] == [f"{sender}{n}" for n in range(20)]
 
 
 async def test_more_than_one_batch_takes_is_sent_in_order_all_the_same(world: World) -> None:

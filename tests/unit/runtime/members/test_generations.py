@@ -74,13 +74,6 @@ def test_a_hive_that_never_ran_has_nothing(tmp_path: Path) -> None:
     assert all_of(tmp_path, OLD) == all_of(tmp_path, SHARDED) == ()
 
 
-def test_a_missing_journal_is_fine_where_others_have_its_facts(tmp_path: Path) -> None:
-    before = begun(tmp_path)
-    (tmp_path / "hives" / "fleet" / "a.sqlite").unlink()
-    moved(tmp_path)
-    assert all_of(tmp_path, SHARDED) == before
-
-
 def test_journals_that_nobody_names_count_too(tmp_path: Path) -> None:
     before = begun(tmp_path)
     (tmp_path / "hives" / "fleet" / "a.sqlite").rename(tmp_path / "hives" / "fleet" / "former.sqlite")

@@ -192,18 +192,6 @@ async def test_what_is_damaged_is_set_aside_in_the_write_of_what_follows_from_th
     await runner.close()
 
 
-async def test_a_node_starts_with_what_the_journal_kept_and_what_it_wants_then_is_durable() -> None:
-    kept = [Put("dots", b"a", b"1"), Put("trifles", b"b", b"2")]
-    node = ScriptedNode(at_start=[persist("incarnation")])
-
-    journal = TestedJournal(kept=kept)
-    runner = NodeRunner(node, journal, MemoryBus())
-    await runner.start()
-    assert node.kept == kept
-    assert Put("dots", b"incarnation", b"") in await journal.load()
-    await runner.close()
-
-
 @pytest.mark.parametrize("moment", ["load", "write"])
 async def test_a_start_that_fails_can_be_closed_and_leaves_nothing(moment: str) -> None:
     class Broken(TestedJournal):
@@ -254,15 +242,6 @@ async def test_closing_finishes_what_is_waiting_and_refuses_the_rest() -> None:
         assert await promoting == HELD
         await closing
         await stage.runner.close()
-
-
-async def test_closing_ends_after_its_drain_time_and_tells_who_still_waits() -> None:
-    async with on_stage(ScriptedNode(keep)) as stage:
-        waiting = asyncio.create_task(stage.runner.retract(["f1"], "ann"))
-        await turns()
-        await stage.runner.close(drain_s=0.01)
-        with pytest.raises(BackendUnavailable, match="not running"):
-            await waiting
 
 
 async def test_closing_does_not_tear_a_write_apart() -> None:

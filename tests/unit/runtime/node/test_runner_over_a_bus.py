@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from hive_mind.bus import EVERYONE, Envelope
+from hive_mind.bus import Envelope
 from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Now, Promote, Received, Reconnected, SearchLocal, Send
 from hive_mind.model.messages import FactsReply, FactsRequest, Receipt, Replicate
@@ -79,20 +79,6 @@ async def test_a_slow_bus_holds_up_neither_questions_of_this_process_nor_acknowl
         await until(lambda: bool(stage.journal.writes))
         await until(lambda: not stage.runner.figures.waiting)
         assert not stage.bus.batches
-
-
-async def test_a_message_to_everybody_reaches_everybody_else() -> None:
-    def script(event: Event) -> list[Effect]:
-        assert isinstance(event, Promote)
-        return [Send(EVERYONE, Receipt("all")), Done(event.request, HELD)]
-
-    async with on_stage(ScriptedNode(script)) as stage:
-        third = await listener(stage.bus, "third")
-        await stage.runner.promote([PROMOTION])
-
-        assert await stage.said() == [Receipt("all")]
-        assert [delivery.envelope.target for delivery in await third.take()] == [EVERYONE]
-        assert not [event for event in stage.node.events if isinstance(event, Received)]
 
 
 async def test_an_envelope_says_when_it_was_sent_and_what_it_belongs_to() -> None:

@@ -75,11 +75,10 @@ async def test_before_it_knows_what_people_decided_an_agent_shares_nothing_that_
         await decide(worker, "ben", FERRY, RIGHT)
 
 
-@pytest.mark.parametrize("topology", ["flat", "sharded"])
 async def test_what_an_audit_finds_wrong_is_gone_for_all_whoever_else_said_it_and_its_agent_is_believed_less(
-    tmp_path: Path, topology: str
+    tmp_path: Path,
 ) -> None:
-    async with running(judged(tmp_path, topology)) as worker:
+    async with running(judged(tmp_path, "sharded")) as worker:
         await until(lambda: worker.status().is_ready)
         for name, text in (("ben", CHEESE), ("cleo", CHEESE), ("cleo", FERRY)):
             await worker.call(name, "store", concept="town", content=text, source=f"{name}'s notes", confidence=0.9)
