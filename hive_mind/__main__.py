@@ -44,12 +44,6 @@ def main() -> None:
     except KeyboardInterrupt:
         # Between commands' own handling: while modules load, or a second Ctrl-C.
         sys.exit(_STOPPED)
-    except OSError as error:
-        from hive_mind.cli.running import FAILED, advise
-
-        # Help that can't be printed, for instance.
-        advise(error)
-        sys.exit(FAILED)
 
 
 if __name__ == "__main__":

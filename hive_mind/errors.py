@@ -197,3 +197,14 @@ class ModelOutputError(HiveError):
 
 class BudgetExceeded(ModelOutputError):
     """The token budget is spent. Facts learned so far are kept; nothing more is sent to the model."""
+
+
+def reason_of(error: BaseException) -> str:
+    """The reason alone, for a sentence that names the file: of an error of the system without its number and its path."""
+    return str(getattr(error, "strerror", None) or error)
+
+
+def sentence_of(error: BaseException) -> str:
+    """The reason and the file that it is about, for a sentence that names none."""
+    file = getattr(error, "filename", None)
+    return f"{file}: {reason_of(error)}" if file else reason_of(error)

@@ -113,14 +113,14 @@ class LearningSteps:
         episode = await self.memory.store_episode(decided.content, decided.summary)
         copied_from = await self._original_of(decided) if decided.content.is_whole else ""
         earlier: dict[str, Fact] = {}
-        ids_seen: set[str] = set()
+        said: dict[str, Candidate] = {}
         facts: list[Fact] = []
         size = self.settings.batch_facts
         for batch in (decided.candidates[start : start + size] for start in range(0, len(decided.candidates), size)):
             # New or not is about what this agent knew: what others know of it says nothing, and asking them takes time.
-            ids = [id for candidate in batch if (id := fact_id(statement(candidate))) not in ids_seen]
-            earlier |= await self.memory.own_facts(ids)
-            ids_seen.update(ids)
+            batch_by_id = {fact_id(statement(candidate)): candidate for candidate in batch}
+            earlier |= await self.memory.own_facts([id for id in batch_by_id if id not in said])
+            said |= batch_by_id
             candidates = [replace(candidate, copied_from=copied_from) for candidate in batch]
             try:
                 facts += await self.memory.store_facts(candidates, decided.content.source, episode)
@@ -135,13 +135,16 @@ class LearningSteps:
                 self.progress(len(facts), len(decided.candidates))
         learned_facts = {fact.id: fact for fact in facts}
         # Erased facts are not kept: they are in neither.
+        erased = [LeftOut(candidate.content, "erased before") for id, candidate in said.items() if id not in learned_facts]
         confirmed = sum(1 for id, was in earlier.items() if id in learned_facts and len(was.roots) < len(learned_facts[id].roots))
         former, content = 0, decided.content
         if content.is_whole:
             # Now that all of it is kept: what the source said before is former.
             former = former_of(await self.memory.supersede_former(content.source, [episode.id]), content.source)
         added = len(learned_facts.keys() - earlier.keys())
-        return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former, decided.left_out)
+        return Learned(
+            episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former, (*decided.left_out, *erased)
+        )
 
     async def _original_of(self, decided: LearningPlan) -> str:
         """The digest of the source of which this one, the whole of it, is a copy; "" for none. Of a part nobody can tell."""

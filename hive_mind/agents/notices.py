@@ -30,7 +30,7 @@ import msgspec
 
 from hive_mind.agents.desk import LedgerDesk, key_of
 from hive_mind.clocks import wall_clock_ms
-from hive_mind.errors import BackendError, BackendThrottled, BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.errors import BackendError, BackendThrottled, BackendTimeout, BackendUnavailable, InvalidInput, reason_of
 from hive_mind.judge.items import OPENED, REPLY_HOURS, Decision, Item, ItemView
 from hive_mind.judge.items import PREFIX as ITEMS
 from hive_mind.judge.judgment import JudgmentAction
@@ -276,7 +276,7 @@ async def _run(words: Sequence[str], environment: Mapping[str, str], id: str, no
             start_new_session=True,
         )
     except OSError as error:
-        raise BackendError(_COMMAND, f"{words[0]} can't be started: {error.strerror}") from None
+        raise BackendError(_COMMAND, f"{words[0]} can't be started: {reason_of(error)}") from None
     try:
         async with asyncio.timeout(_WITHIN_S):
             with suppress(ConnectionError):

@@ -25,6 +25,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from hive_mind import __version__
 from hive_mind.cli.options import examples
+from hive_mind.cli.running import exit_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,16 @@ class Commands(TyperGroup):
         elif cmd_name not in self.commands:
             self.commands.update(commands_in(ENTRIES[cmd_name].module))
         return super().get_command(ctx, cmd_name)
+
+    def make_context(self, *words: Any, **options: Any) -> Any:
+        """Read the command line; help that nobody reads any more, or that has no room, ends as a command does."""
+        with exit_codes():
+            return super().make_context(*words, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call the command, or print its help."""
+        with exit_codes():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
         del ctx

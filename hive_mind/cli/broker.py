@@ -24,7 +24,7 @@ from hive_mind.cli.running import Stopped, ending_signals
 from hive_mind.devbroker import Broker, BrokerSettings, Limits
 from hive_mind.devbroker.amqp.switchboard import IDLE_TIMEOUT_S, parse_fault
 from hive_mind.devbroker.config import PARTITIONS, apply, read_config
-from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.errors import BackendUnavailable, InvalidInput, reason_of
 
 _WARNING = "for development and test only; keeps nothing over a restart (durable=False)"
 
@@ -77,7 +77,7 @@ async def broker(
     try:
         await running.start(host, port, tls=tls)
     except OSError as error:
-        raise BackendUnavailable("broker", f"can't listen on {host}:{port}: {error.strerror}; give another --port") from error
+        raise BackendUnavailable("broker", f"can't listen on {host}:{port}: {reason_of(error)}; give another --port") from error
     end = _end_of_this()
     _show(running, entities, output, is_plain=tls is None)
     await _serve(running, end)
@@ -122,7 +122,7 @@ def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(certificate, key)
     except OSError as error:
-        raise InvalidInput(f"{certificate} and {key} can't be used: {error}") from error
+        raise InvalidInput(f"{certificate} and {key} can't be used: {reason_of(error)}") from error
     return context
 
 

@@ -23,7 +23,7 @@ from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, for_copying, ref
 from hive_mind.cli.output import plain, say, show, show_document, show_json
 from hive_mind.cli.running import FAILED
 from hive_mind.counted import counted
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.runtime.copies import note_copy
@@ -311,7 +311,7 @@ def _kept(home: Path, receipt: "Receipt") -> Path | None:
     try:
         return kept(home, receipt)
     except OSError as error:
-        say(f"error: {error.filename}: {error.strerror}; what is erased stays so, and the receipt is printed", style="red")
+        say(f"error: {error.filename}: {reason_of(error)}; what is erased stays so, and the receipt is printed", style="red")
         say("keep what is printed in a file elsewhere: hive-mind erase --check reads it")
         return None
 

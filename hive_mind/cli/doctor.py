@@ -25,7 +25,7 @@ from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import FAILED
 from hive_mind.counted import counted
-from hive_mind.errors import ConfigError, HiveError, InvalidInput
+from hive_mind.errors import ConfigError, HiveError, InvalidInput, reason_of
 from hive_mind.installation import command_for_extra, command_for_package
 from hive_mind.runtime.copies import leftovers
 from hive_mind.runtime.members.generations import GivenBack, give_back
@@ -218,9 +218,9 @@ def _disk(settings: Settings, agent: str) -> Check:
             os.fsync(file.fileno())
     except OSError as error:
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            detail = f"{folder} can't be written to ({error.strerror}): it can be asked, and learns nothing"
+            detail = f"{folder} can't be written to ({reason_of(error)}): it can be asked, and learns nothing"
             return Check("disk", ABSENT, detail, "to let it learn, give this user the right to write there, or another --home")
-        return Check("disk", PROBLEM, f"{folder} takes no more ({error.strerror})", "make room there, or raise the quota")
+        return Check("disk", PROBLEM, f"{folder} takes no more ({reason_of(error)})", "make room there, or raise the quota")
     from hive_mind.control.status.conditions import shortage
 
     for room in rooms([folder]):

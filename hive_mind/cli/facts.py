@@ -48,7 +48,7 @@ from hive_mind.cli.output import (
 )
 from hive_mind.cli.running import CommandError, Stopped
 from hive_mind.counted import counted
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.aggregation import Kind
 from hive_mind.model.bounds import BOUNDS, OF_A_LIST
@@ -430,7 +430,7 @@ async def _to_file(lines: AsyncIterator[str], path: Path) -> int:
                 file.write(line + "\n")
                 count += 1
     except OSError as error:
-        raise CommandError(f"{path}: can't be written ({error.strerror}); give another name") from error
+        raise CommandError(f"{path}: can't be written ({reason_of(error)}); give another name") from error
     return count
 
 

@@ -17,7 +17,7 @@ from hive_mind.cli.options import Format, Group, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
 from hive_mind.cli.running import USAGE
 from hive_mind.cli.runs import Functions, functions_of
-from hive_mind.errors import FileError, InvalidInput, Problem
+from hive_mind.errors import FileError, InvalidInput, Problem, reason_of
 from hive_mind.hive.topology.spec import DEFAULT, TopologyName
 from hive_mind.regex import regex
 
@@ -258,7 +258,7 @@ def write_first(file: Path, text: str) -> bool:
     except FileExistsError:
         raise InvalidInput(f"{file} is there already and stays as it is; give another name") from None
     except OSError as error:
-        raise InvalidInput(f"{file} can't be written: {error.strerror or error}") from error
+        raise InvalidInput(f"{file} can't be written: {reason_of(error)}") from error
     return True
 
 

@@ -14,7 +14,7 @@ import typer
 from hive_mind.cli.output import say
 from hive_mind.cli.running import Work, command
 from hive_mind.counted import IN_A_LINE, first_of
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.model.bounds import LIMIT_MAX, OF_A_LIST
 from hive_mind.regex import regex
 from hive_mind.runtime.settings import LOCK_WAIT_S, Settings, is_kept, kept_agents, refuse_unwritable_name
@@ -198,7 +198,7 @@ def _refuse_file(home: Path) -> None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            raise InvalidInput(f"{home}: {error.strerror}: give --home (or HIVE_MIND_HOME) another folder") from error
+            raise InvalidInput(f"{home}: {reason_of(error)}: give --home (or HIVE_MIND_HOME) another folder") from error
         if not S_ISDIR(mode):
             raise InvalidInput(f"{path} is a file: give --home (or HIVE_MIND_HOME) a folder, which need not exist yet")
         return

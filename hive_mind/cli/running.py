@@ -29,7 +29,7 @@ from types import FrameType
 from typing import Any, TypeVar, get_type_hints
 
 from hive_mind.cli.output import say, spell_out_unknown_characters
-from hive_mind.errors import ConfigError, HiveError
+from hive_mind.errors import ConfigError, HiveError, reason_of
 
 Outcome = TypeVar("Outcome")
 
@@ -49,10 +49,13 @@ class Ending:
         return exit_code(self._received or signal.SIGINT)
 
     async def cancellable(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """For `asyncio.run`: work that the first signal cancels."""
+        """For `asyncio.run`: work that the first signal cancels, unless it has finished by then."""
         self._task = asyncio.current_task()
         try:
-            return await work
+            result = await work
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+            return result
         finally:
             self._task = None
 
@@ -166,22 +169,25 @@ def exit_codes() -> Iterator[Ending]:
     except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
         say(str(stop) or "stopped; whatever was finished before is kept")
         raise _exit(ending.code) from None
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as end:
+        # Rich, which prints help, makes an exit of the first.
+        if not isinstance(end, BrokenPipeError) and not isinstance(end.__context__, BrokenPipeError):
+            raise
         _drop_output()
         raise _exit(NO_READER) from None
     except OSError as error:
-        advise(error)
+        _advise(error)
         raise _exit(FAILED) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def advise(error: OSError) -> None:
+def _advise(error: OSError) -> None:
     """Say what to do about it. Raises one that is a defect."""
     if error.errno not in _ADVICE:
         raise error
-    say(f"error: {error.filename or 'writing'}: {error.strerror}; {_ADVICE[error.errno]}", style="red")
+    say(f"error: {error.filename or 'writing'}: {reason_of(error)}; {_ADVICE[error.errno]}", style="red")
     if error.filename is None:
         _drop_output()
 

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from hive_mind.console.seen import report_of
 from hive_mind.console.visit import PER_PAGE, Page, Visit, required, together
-from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.errors import HiveError, InvalidInput, reason_of
 from hive_mind.model.bounds import LIMIT_MAX
 from hive_mind.model.fact import is_about
 from hive_mind.model.query import LIMIT, METHOD, METHODS
@@ -387,7 +387,7 @@ async def report(visit: Visit) -> web.StreamResponse:
     try:
         body = await asyncio.to_thread(report_of, run)
     except OSError as error:
-        raise web.HTTPNotFound(reason=f"the report can't be read: {error.strerror}") from error
+        raise web.HTTPNotFound(reason=f"the report can't be read: {reason_of(error)}") from error
     headers = {"Content-Security-Policy": _REPORT_POLICY}
     return web.Response(body=body, content_type="text/html", charset="utf-8", headers=headers)
 

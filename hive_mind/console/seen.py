@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from hive_mind.agents.runs.event_streams import ServerEvent, events_from
-from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
+from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, reason_of
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.asking import called, status_of
 from hive_mind.runtime.workers import AgentStatus, Contact, NodeStatus, WorkerStatus
@@ -248,7 +248,7 @@ def _run(folder: Path, changed_us: int) -> EvaluationRun:
         with (folder / SCORECARD).open("rb") as file:
             card = json_decoder(CardSeen)(file.read(_BYTES_MAX))
     except (OSError, msgspec.MsgspecError) as error:
-        trouble = f"its scorecard can't be read: {error}"
+        trouble = f"its scorecard can't be read: {reason_of(error)}"
     return EvaluationRun(_key(folder), folder, changed_us, card, has_report, trouble)
 
 

@@ -30,7 +30,7 @@ from hive_mind.agents.runs.event_streams import beating
 from hive_mind.console import LINK_S, PREFIX
 from hive_mind.console.seen import Fleet, RunFolders
 from hive_mind.counted import counted
-from hive_mind.errors import BackendError, BackendUnavailable, HiveError, InvalidInput
+from hive_mind.errors import BackendError, BackendUnavailable, HiveError, InvalidInput, reason_of
 from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
 from hive_mind.safe_files import append_line
@@ -194,7 +194,7 @@ class Decisions:
             try:
                 await asyncio.to_thread(append_line, self._path, msgspec.json.encode(line))
             except OSError as error:
-                raise BackendError("decisions", f"{self._path} can't be written: {error.strerror}; nothing was done") from error
+                raise BackendError("decisions", f"{self._path} can't be written: {reason_of(error)}; nothing was done") from error
 
     async def last(self, limit: int) -> list[DecisionLine]:
         """The last ones, the newest first."""

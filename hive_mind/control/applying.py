@@ -19,7 +19,7 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms import CALL_TIMEOUT_S, Platform, Running
 from hive_mind.control.remembering import Remembered, issue_for
 from hive_mind.control.surroundings import Patience, Report, Surroundings, is_of_use, is_settled, is_silent, until
-from hive_mind.errors import BackendTimeout, HiveError
+from hive_mind.errors import BackendTimeout, HiveError, sentence_of
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, WorkerConfig
 
@@ -257,7 +257,7 @@ class Applying:
         try:
             await call
         except (HiveError, OSError) as error:
-            self.problems.append(f"{name}: {error}" if name else str(error))
+            self.problems.append(f"{name}: {sentence_of(error)}" if name else sentence_of(error))
 
 
 def unlearned(config: WorkerConfig, process: Running | None, agent: str) -> list[str]:

@@ -28,7 +28,7 @@ from hive_mind.control.archive_file import HIVE, MANIFEST, Archive, Archived, Wr
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.platforms import CALL_TIMEOUT_S
 from hive_mind.control.state import FleetFolder, FleetState, checked_name, fleet_lock, private_folder
-from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
+from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, reason_of
 from hive_mind.hive.replication.resettlement import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.transfer import Lines
@@ -65,7 +65,7 @@ async def import_(path: Path, home: Path, fleet: str = "", root: str = "") -> Ar
         try:
             return await _carried_out(work, is_home_new=not await asyncio.to_thread(folder.home.exists))
         except OSError as error:
-            raise BackendError("archive", f"{folder.home}: {error.strerror or error}; check the folder and the disk") from error
+            raise BackendError("archive", f"{folder.home}: {reason_of(error)}; check the folder and the disk") from error
 
 
 async def _carried_out(work: "_Import", *, is_home_new: bool) -> Archived:
@@ -110,7 +110,8 @@ class _Import:
                 await asyncio.to_thread(shutil.rmtree, self.staging, ignore_errors=True)
                 raise
         archived = self._archived()
-        await asyncio.to_thread(self._put_in_place, archived)
+        # At a stroke: a thread would go on behind the back of a command that is told to end, and of its lock.
+        self._put_in_place(archived)
         return archived
 
     def is_in_place(self) -> bool:

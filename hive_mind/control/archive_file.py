@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.control.state import checked_name
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.identity import PrivateKey, is_signed, key_id
 from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
@@ -109,8 +109,8 @@ def writing(path: Path) -> Iterator[Writer]:
     except OSError as error:
         if path.name not in str(error.filename or path):
             # It is a file that goes into it.
-            raise InvalidInput(f"{error.filename} can't be read: {error.strerror or error}") from error
-        raise InvalidInput(f"{path} can't be written: {error.strerror or error}") from error
+            raise InvalidInput(f"{error.filename} can't be read: {reason_of(error)}") from error
+        raise InvalidInput(f"{path} can't be written: {reason_of(error)}; make room there, or name another place") from error
 
 
 class Archive:
@@ -232,7 +232,7 @@ def _translating(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InvalidInput(f"{path} can't be read: {error.strerror or error}") from error
+        raise InvalidInput(f"{path} can't be read: {reason_of(error)}") from error
     # The errors of `zipfile` for bytes that are no zip, or one it can't read; zlib.error is an Exception of its own.
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
         # Some of its messages quote what they found.

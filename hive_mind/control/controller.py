@@ -31,7 +31,7 @@ from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, flee
 from hive_mind.control.status import FleetStatus
 from hive_mind.control.status.conditions import fleet_status
 from hive_mind.control.surroundings import Report, Surroundings, silent
-from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
+from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput, reason_of, sentence_of
 from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.settings import Settings, secret
 from hive_mind.runtime.workers import Contact
@@ -347,14 +347,14 @@ class HiveController:
                 self._report(f"what {', '.join(hives)} left on {address} stays until it expires, or is deleted there by hand")
         except (HiveError, OSError) as error:
             advice = f"where that server is gone for good, delete {self._folder.path}"
-            return [f"what it left on its bus is still there ({error}); {advice}"]
+            return [f"what it left on its bus is still there ({sentence_of(error)}); {advice}"]
         return []
 
     def _purged(self) -> list[str]:
         try:
             purge(self._folder)
         except OSError as error:
-            return [f"{error.filename} can't be removed: {error.strerror}"]
+            return [f"{error.filename} can't be removed: {reason_of(error)}"]
         return []
 
     async def _any_agent(self) -> str:

@@ -37,7 +37,7 @@ from hive_mind.control.status import AgentView, FleetStatus
 from hive_mind.control.status.conditions import shortcomings
 from hive_mind.control.surroundings import MoveFacts, Patience, Report, Surroundings, behind, is_done, until
 from hive_mind.counted import counted
-from hive_mind.errors import ConfigError, HiveError
+from hive_mind.errors import ConfigError, HiveError, sentence_of
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.settings import Settings, database_path
 from hive_mind.runtime.workers import HANGS_AFTER_S
@@ -255,7 +255,7 @@ async def discard(remembered: Remembered, report: Report) -> None:
         for name in await asyncio.to_thread(discard_former, remembered.folder):
             report(f"journals of {name} deleted: their facts have moved on")
     except OSError as error:
-        report(f"journals of a former generation can't be deleted ({error}): make it possible, and apply again")
+        report(f"journals of a former generation can't be deleted ({sentence_of(error)}): make it possible, and apply again")
 
 
 PERIOD_S = 2.0

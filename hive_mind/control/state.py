@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind import safe_files
-from hive_mind.errors import HiveError, InvalidInput, ManifestError, Problem
+from hive_mind.errors import HiveError, InvalidInput, ManifestError, Problem, reason_of
 from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
 from hive_mind.runtime.workers.config import HiveConfig
@@ -135,7 +135,7 @@ class FleetFolder:
         except FileNotFoundError:
             return FleetState()
         except OSError as error:
-            raise InvalidInput(f"{path} can't be read ({error.strerror or error}): make it readable") from error
+            raise InvalidInput(f"{path} can't be read ({reason_of(error)}): make it readable") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise InvalidInput(
                 f"{path} can't be read ({error}): restore it from a copy; memory and journals are not in it"
@@ -234,7 +234,7 @@ def private_folder(path: Path) -> Path:
         safe_files.private_folder(path)
     except OSError as error:
         raise InvalidInput(
-            f"{path} can't be made: {error.strerror}; give --home (or HIVE_MIND_HOME) a folder where you may write"
+            f"{path} can't be made: {reason_of(error)}; give --home (or HIVE_MIND_HOME) a folder where you may write"
         ) from error
     return path
 

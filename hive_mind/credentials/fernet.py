@@ -12,7 +12,7 @@ import msgspec
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from hive_mind.credentials import CREDENTIALS_MAX, KeyPlace, Secret, WriteWhole, checked_name, checked_value, new_key
-from hive_mind.errors import BackendError, CredentialUnreadable, InvalidInput
+from hive_mind.errors import BackendError, CredentialUnreadable, InvalidInput, reason_of
 from hive_mind.model.decoding import json_decoder
 from hive_mind.sqlite import turn
 
@@ -161,7 +161,7 @@ def _explaining_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         advice = "make room or check its permissions, and try again"
-        raise BackendError("credentials", f"{error.filename or path}: {error.strerror}; {advice}") from error
+        raise BackendError("credentials", f"{error.filename or path}: {reason_of(error)}; {advice}") from error
 
 
 def _nothing() -> _Book:

@@ -20,7 +20,7 @@ import msgspec
 from hive_mind.devbroker.amqp.entity import Entity, EntityHost
 from hive_mind.devbroker.eventhub import EventHub, Retention, hub_of, is_hub_path
 from hive_mind.devbroker.servicebus.namespace import Namespace
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.model.decoding import converted, json_decoder
 
 # Above it nothing more is made for a client that asks: names are free, and each entity takes memory.
@@ -160,7 +160,7 @@ def read_config(path: Path) -> Mapping[str, Any]:
             raise InvalidInput(f"{path} is larger than a Config.json may be: at most {_FILE_BYTES_MAX} bytes")
         config = json_decoder(dict[str, Any])(text)
     except (OSError, msgspec.DecodeError) as error:
-        raise InvalidInput(f"{path} can't be read as a Config.json: {error}") from error
+        raise InvalidInput(f"{path} can't be read as a Config.json: {reason_of(error)}") from error
     return config
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hive_mind.embed import Matrix, distinct, rounded_unit_rows
-from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendUnavailable
+from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendUnavailable, reason_of
 from hive_mind.regex import regex
 
 NAME = "sentence_transformers"
@@ -190,9 +190,7 @@ def _root(error: BaseException) -> BaseException:
 
 
 def _one_line(error: BaseException) -> str:
-    # Of an error of the system only the sentence is for people, not the number in front of it.
-    text = (error.strerror or "") if isinstance(error, OSError) and isinstance(error.strerror, str) else ""
-    lines = (text or str(error)).strip().splitlines()
+    lines = reason_of(error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.evals.arms.node_per_agent import remains_of
 from hive_mind.evals.experiments import BASELINES, RUNNING, Arm, Cell, Fault, Learned, Mode, Row
 from hive_mind.evals.metrics import column, groups_of_both, identical, metrics_of, value_of
@@ -146,7 +146,9 @@ def read_scorecard(folder: Path) -> Scorecard:
     except FileNotFoundError:
         raise InvalidInput(f"{path} is not there: make it with hive-mind eval report {folder}") from None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} can't be read ({error}): make it anew with hive-mind eval report {folder}") from error
+        raise InvalidInput(
+            f"{path} can't be read ({reason_of(error)}): make it anew with hive-mind eval report {folder}"
+        ) from error
 
 
 PARTS = {"category": "category", "intent": "intent", "source": "source_bias"}

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from hive_mind.counted import did_you_mean, similar
-from hive_mind.errors import InvalidInput, Problem
+from hive_mind.errors import InvalidInput, Problem, reason_of
 from hive_mind.forms import SCHEMA_KEY, Finding, Form, Path, Tree, everywhere, fields, section, spelled
 from hive_mind.forms.trees import json_tree, yaml_tree
 
@@ -80,7 +80,7 @@ def text_of(path: pathlib.Path, form: Form[Any]) -> tuple[str, tuple[Problem, ..
         with path.open("rb") as file:
             content = file.read(form.bytes_max + 1)
     except OSError as error:
-        raise InvalidInput(f"{path} can't be read: {error.strerror or error}") from error
+        raise InvalidInput(f"{path} can't be read: {reason_of(error)}") from error
     if len(content) > form.bytes_max:
         return "", (Problem(form.name, 0, f"the file is larger than {form.bytes_max:,} bytes"),)
     try:

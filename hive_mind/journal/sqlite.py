@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from zlib import crc32
 
-from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable
+from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable, reason_of
 from hive_mind.hive.effects import Kept, Put, Record, SetAside
 from hive_mind.journal import Journal
 from hive_mind.safe_files import PassingFolder
@@ -140,7 +140,7 @@ def _read_at_rest(path: Path) -> list[Put]:
     try:
         lock = Lock(path, FORMAT.owner)
     except OSError as error:
-        raise BackendError("sqlite", f"{path}: {error.strerror or error}; check the folder and its permissions") from error
+        raise BackendError("sqlite", f"{path}: {reason_of(error)}; check the folder and its permissions") from error
     try:
         return _read_open(path)
     finally:
@@ -155,9 +155,7 @@ def _read_open(path: Path) -> list[Put]:
         except DatabaseUnreadable as error:
             raise DatabaseUnreadable("sqlite", _of(path, copy, error)) from error
         except OSError as error:
-            raise BackendError(
-                "sqlite", f"{path}: {error.strerror or error}; check the folder, its permissions and the disk"
-            ) from error
+            raise BackendError("sqlite", f"{path}: {reason_of(error)}; check the folder, its permissions and the disk") from error
 
 
 def _load_copy(path: Path, copy: Path) -> list[Put]:

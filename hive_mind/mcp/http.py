@@ -13,7 +13,7 @@ from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
 
-from hive_mind.errors import BackendUnavailable
+from hive_mind.errors import BackendUnavailable, reason_of
 from hive_mind.mcp.stdio import MESSAGE_BYTES_MAX, Refused, message_of, too_long
 
 HOST, PATH = "127.0.0.1", "/mcp"
@@ -33,7 +33,7 @@ def listening(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
-        raise BackendUnavailable("mcp", f"can't listen on {HOST}:{port}: {error.strerror}; give another --http PORT") from error
+        raise BackendUnavailable("mcp", f"can't listen on {HOST}:{port}: {reason_of(error)}; give another --http PORT") from error
 
 
 async def serve_http(server: MCPServer, listener: socket.socket, token: str) -> None:

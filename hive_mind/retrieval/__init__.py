@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from hive_mind import safe_files
-from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.errors import ConfigError, InvalidInput, reason_of
 from hive_mind.model.query import METHOD
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.safe_files import try_lock
@@ -293,7 +293,7 @@ def writable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InvalidInput(f"{path} can't be written ({error.strerror or error}): make room, or make it writable") from error
+        raise InvalidInput(f"{path} can't be written ({reason_of(error)}): make room, or make it writable") from error
 
 
 class WorkspaceBusy(ConfigError):

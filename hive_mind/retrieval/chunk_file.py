@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable
+from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable, reason_of
 from hive_mind.model.decoding import msgpack_decoder
 
 Vector = NDArray[np.float32]
@@ -266,6 +266,4 @@ def _translating(path: Path) -> Iterator[None]:
             raise DatabaseUnreadable("sqlite", f"{path} is damaged ({error}); {advice}") from error
         raise BackendError("sqlite", f"{path}: {error}; the former index is still in place") from error
     except OSError as error:
-        raise BackendError(
-            "sqlite", f"{path}: {error.strerror or error}; check the folder, its permissions and the disk"
-        ) from error
+        raise BackendError("sqlite", f"{path}: {reason_of(error)}; check the folder, its permissions and the disk") from error

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import msgspec
 from pydantic import ValidationError
 
-from hive_mind.errors import ConfigError, InvalidInput, Problem, WorkspaceError
+from hive_mind.errors import ConfigError, InvalidInput, Problem, WorkspaceError, reason_of
 from hive_mind.measure import Ground
 from hive_mind.model.decoding import json_decoder
 from hive_mind.retrieval import Active, RetrievalConfig, append_line, workspace_lock, write_whole
@@ -78,7 +78,7 @@ def read_history(file: Path) -> tuple[Deployment, ...]:
     try:
         lines = file.read_bytes().split(b"\n")[:-1]
     except OSError as error:
-        raise InvalidInput(f"{file} can't be read ({error.strerror or error}): make it readable, or take it away") from error
+        raise InvalidInput(f"{file} can't be read ({reason_of(error)}): make it readable, or take it away") from error
     return tuple(_entry_in(line, number, file) for number, line in enumerate(lines, 1) if line.strip())
 
 

@@ -21,7 +21,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hive_mind.counted import whole_characters
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.model.ids import UNSPACED
 from hive_mind.regex import regex
 from hive_mind.retrieval import Chunking
@@ -99,7 +99,7 @@ def read(file: ListedFile) -> Document | Skipped:
     try:
         raw = Path(file.path).read_bytes()
     except OSError as error:
-        return Skipped(file.id, f"can't be read ({error.strerror or error})")
+        return Skipped(file.id, f"can't be read ({reason_of(error)})")
     if b"\0" in raw:
         return Skipped(file.id, "is binary, not text")
     try:
@@ -127,7 +127,7 @@ def _list(folder: Path, prefix: str, root: Path, listing: Listing, above: tuple[
     try:
         entries = sorted(os.scandir(folder), key=attrgetter("name"))
     except OSError as error:
-        listing.skipped.append(Skipped(prefix.rstrip("/"), f"can't be read ({error.strerror or error})"))
+        listing.skipped.append(Skipped(prefix.rstrip("/"), f"can't be read ({reason_of(error)})"))
         return
     for entry in entries:
         if entry.name[0] != ".":

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from hive_mind.counted import first_of
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.forms import Form, spelled
 from hive_mind.forms import Path as FormPath
 from hive_mind.forms.reading import tree_of, validated
@@ -227,7 +227,7 @@ def _take_documents(takeover: TakenOver, folder: str, place: Path) -> None:
             try:
                 takeover.files[name] = path.read_text("utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                takeover.changes.append(f"{name} is left out: {error}")
+                takeover.changes.append(f"{name} is left out: {reason_of(error)}")
 
 
 def _documents(project: Workspace, file: str, folder: str) -> tuple[str, Path]:

@@ -16,7 +16,7 @@ from uuid import uuid4
 import msgspec
 
 from hive_mind.api.request import Progress
-from hive_mind.errors import BackendTimeout, BackendUnavailable
+from hive_mind.errors import BackendTimeout, BackendUnavailable, reason_of
 from hive_mind.model.decoding import converted, json_decoder
 from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.worker_http import RECEIVED_BYTES, SILENCE_S, Cut, ForeignProcess, ReplyReader, request_bytes, waiting_line
@@ -209,7 +209,7 @@ async def _pieces(contact: Contact, request: bytes, silence_s: float) -> AsyncGe
         raise ProcessGone(contact.process, f"{error}: hive-mind status says why") from error
     except OSError as error:
         condition = await asyncio.to_thread(condition_of, contact)
-        raise ProcessGone(contact.process, f"it can't be reached: {error.strerror or error}; {condition}") from error
+        raise ProcessGone(contact.process, f"it can't be reached: {reason_of(error)}; {condition}") from error
     finally:
         if writer is not None:
             writer.close()

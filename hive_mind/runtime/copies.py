@@ -48,9 +48,11 @@ def note_copy(home: Path, path: Path, kind: Kind, of: str) -> None:
     if not os.access(home, os.W_OK | os.X_OK):
         _log.warning("%s can't be written to: it is not noted there that %s is a copy of %s, for erasures", home, path, of)
         return
-    for half in remove_abandoned(*(Path(copied.path) for copied in noted(home))):
+    copies, copied = noted(home), Copied(str(path.absolute()), kind, of)
+    for half in remove_abandoned(*(Path(earlier.path) for earlier in copies)):
         _log.warning("%s: half of a copy that was interrupted; it is removed", half)
-    append_line(home / "copies.jsonl", msgspec.json.encode(Copied(str(path.absolute()), kind, of)))
+    if copied not in copies:
+        append_line(home / "copies.jsonl", msgspec.json.encode(copied))
 
 
 def noted(home: Path) -> list[Copied]:

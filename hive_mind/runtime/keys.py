@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
-from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.errors import ConfigError, InvalidInput, reason_of
 from hive_mind.identity import (
     KEY_BYTES,
     REVOKED_MAX,
@@ -319,7 +319,7 @@ class KeyFolder:
         except FileNotFoundError:
             return
         except (OSError, binascii.Error) as error:
-            raise ConfigError(f"{self.path / name} can't be read: {error}") from error
+            raise ConfigError(f"{self.path / name} can't be read: {reason_of(error)}") from error
 
     def _write(self, name: str, body: bytes) -> None:
         is_secret = name.endswith(".key")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.bus import OTHER_PROGRAM, BusHealth
-from hive_mind.errors import BackendError, BackendNotInstalled
+from hive_mind.errors import BackendError, BackendNotInstalled, reason_of
 from hive_mind.hive.member import Member
 from hive_mind.hive.node import HiveNode
 from hive_mind.runtime.node import Histogram
@@ -221,7 +221,8 @@ def serve(source: Source, port: int, host: str = "127.0.0.1") -> MetricsServer:
     try:
         server, thread = start_http_server(port, host, registry)
     except OSError as error:
-        raise BackendError("metrics", f"port {port} on {host} can't be listened on: {error}; give another one") from error
+        sentence = f"port {port} on {host} can't be listened on: {reason_of(error)}; give another one"
+        raise BackendError("metrics", sentence) from error
 
     def stop() -> None:
         server.shutdown()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.identity import PrivateKey, is_signed, key_id
 from hive_mind.model.decoding import json_decoder
 from hive_mind.safe_files import private_folder, write_whole
@@ -91,7 +91,7 @@ def read(path: Path) -> Receipt:
         public = base64.b64decode(receipt.key, validate=True) if receipt else b""
         signature = base64.b64decode(receipt.signature, validate=True) if receipt else b""
     except OSError as error:
-        raise InvalidInput(f"{path} can't be read: {error.strerror}") from error
+        raise InvalidInput(f"{path} can't be read: {reason_of(error)}") from error
     except ValueError as error:
         raise InvalidInput(f"{path} is not a receipt: {error}") from error
     if receipt is None or not is_signed(public, _payload(receipt), signature):

@@ -20,7 +20,7 @@ import msgspec
 from hive_mind import backends
 from hive_mind.credentials import CredentialStore, FileKey, GivenKey, KeyPlace, KeyringKey, Secret, is_name
 from hive_mind.credentials.redaction import Redaction
-from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.errors import HiveError, InvalidInput, reason_of
 from hive_mind.regex import regex
 from hive_mind.runtime.settings import Settings, secret, variable
 from hive_mind.safe_files import write_whole
@@ -134,7 +134,7 @@ def _text_of(path: Path) -> str:
             raise InvalidInput(f"${{file:{path}}} is larger than {FILE_BYTES_MAX >> 20} MB: name the file that was meant")
         return body.decode("utf-8")
     except OSError as error:
-        raise InvalidInput(f"${{file:{path}}} can't be read: {error.strerror}") from error
+        raise InvalidInput(f"${{file:{path}}} can't be read: {reason_of(error)}") from error
     except UnicodeDecodeError:
         raise InvalidInput(f"${{file:{path}}} is not text in UTF-8") from None
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError
+from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError, reason_of
 from hive_mind.safe_files import private_folder, publish, sync_file, sync_folder
 from hive_mind.sqlite import Lock, is_half_replaced, is_unwritable, locked_error, log_path, mend, turn
 from hive_mind.sqlite.log import begun, connect, connect_copy, reading, refuse_damaged_log
@@ -346,9 +346,7 @@ def translating(path: Path, form: FileFormat, outcome: str = "") -> Iterator[Non
         # SQLite names what is damaged, by a name that is damaged.
         raise unreadable(path, "is damaged (a name in it is not text)", form.when_damaged) from error
     except OSError as error:
-        raise BackendError(
-            "sqlite", f"{path}: {error.strerror or error}; check the folder, its permissions and the disk"
-        ) from error
+        raise BackendError("sqlite", f"{path}: {reason_of(error)}; check the folder, its permissions and the disk") from error
 
 
 def _translated(path: Path, form: FileFormat, error: sqlite3.Error, outcome: str) -> HiveError:

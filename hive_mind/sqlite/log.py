@@ -79,7 +79,7 @@ def refuse_damaged_log(path: Path, advice: str) -> bool:
     if damage := log.damage:
         raise DatabaseUnreadable("sqlite", f"{path}: {damage}. Nothing was changed; {advice}")
     if log.is_torn:
-        _log.warning("%s: the last write in its log is incomplete and left out: the machine stopped before it was done", path)
+        _log.warning("%s: the last write in its log is incomplete and left out: machine or disk stopped it", path)
     return log.is_torn
 
 

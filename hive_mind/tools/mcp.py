@@ -22,7 +22,7 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, ContentBlock, ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 from mcp.types import Tool as ServedTool
 
-from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, HiveError, InvalidInput
+from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, HiveError, InvalidInput, reason_of
 from hive_mind.model.content import Arguments, ToolSpec
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runs.effects import ToolTraits
@@ -122,7 +122,7 @@ class McpTools:
         except MCPError as error:
             raise BackendRejected(where, str(error)) from error
         except (OSError, RuntimeError) as error:
-            raise BackendUnavailable(where, f"the connection broke: {error}") from error
+            raise BackendUnavailable(where, f"the connection broke: {reason_of(error)}") from error
         # Structured where the server gives that, else its texts.
         text = "\n".join(_text(part) for part in result.content)
         if result.is_error:

@@ -58,7 +58,11 @@ def test_a_longer_name_that_begins_alike_stays_and_owes_nothing(hive_mind: HiveM
     done = hive_mind("erase", "--subject", "Ann", "--yes", "-o", "json")
 
     assert (done.code, done.json["owed"]) == (0, [])
+    again = hive_mind("learn", tmp_path / "notes.txt", "-o", "json").json["files"]
+
     assert [fact["content"] for fact in hive_mind("facts", "list", "-o", "json").json] == ["Anna plans the annual fair."]
+    assert [file["left_out"] for file in again] == [{"erased before": 1}]
+    assert "nothing in that to remember: erased before." in hive_mind("chat", stdin="Ann lives in Corrin.\n").out
 
 
 def test_backups_are_written_anew_and_other_copies_are_owed_until_they_are_gone(hive_mind: HiveMind, tmp_path: Path) -> None:

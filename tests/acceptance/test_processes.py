@@ -32,7 +32,7 @@ def test_a_reader_who_goes_away_is_no_error_worth_a_word(hive_mind, tmp_path):
     (tmp_path / "buoys.txt").write_text("".join(f"Buoy {n} was painted by crew {n % 7} last winter.\n" for n in range(3000)))
     hive_mind("learn", tmp_path / "buoys.txt")
 
-    for arguments in (["facts", "export"], ["facts", "list", "-n", "1000"]):
+    for arguments in (["facts", "export"], ["facts", "list", "-n", "1000"], ["--help"], ["facts", "--help"], ["ask", "--help"]):
         process = hive_mind.start(*arguments, stdout=PIPE, stderr=PIPE)
         process.stdout.close()
         _, err = process.communicate(timeout=LIMIT_S) if process.stdout is None else (b"", process.stderr.read())

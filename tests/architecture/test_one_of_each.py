@@ -1,6 +1,7 @@
 """What stands once: a second client, a second verdict or a wider bus would be the same design written again."""
 
 import ast
+import builtins
 import sys
 
 import pytest
@@ -49,6 +50,31 @@ def test_one_module_ranks_what_others_gather_for_a_question() -> None:
     ranking = {source.path.name for source in SOURCES if "hive_mind.ranking.pipeline.rank" in source.imports}
 
     assert ranking == {"question.py"}
+
+
+def test_errors_of_the_system_are_put_into_words_by_two_functions() -> None:
+    """`reason_of` and `sentence_of`: an `OSError` itself says its number, and its path a second time."""
+    handlers = [
+        (source, node)
+        for source in SOURCES
+        for node in source.nodes
+        if isinstance(node, ast.ExceptHandler) and _is_of_system(node)
+    ]
+    assert len(handlers) > 50
+    assert [f"{source.path.name}:{handler.lineno}" for source, handler in handlers if _is_worded(handler)] == []
+
+
+def _is_of_system(handler: ast.ExceptHandler) -> bool:
+    names = [node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)] if handler.type and handler.name else []
+    return any(issubclass(getattr(builtins, name, int), OSError) for name in names)
+
+
+def _is_worded(handler: ast.ExceptHandler) -> bool:
+    """Whether its error, or what it has for an error of the system alone, goes into a text as it is."""
+    texts = [node.value for node in ast.walk(handler) if isinstance(node, ast.FormattedValue)]
+    calls = [node for node in ast.walk(handler) if isinstance(node, ast.Call)]
+    texts += [argument for call in calls if ast.unparse(call.func).startswith(("str", "_log.")) for argument in call.args]
+    return any(ast.unparse(text).split(" or ")[0] in (handler.name, f"{handler.name}.strerror") for text in texts)
 
 
 def test_evaluations_retrieval_and_the_gate_of_a_fleet_work_out_paired_differences_by_one_function() -> None:

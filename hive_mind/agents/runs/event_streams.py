@@ -16,7 +16,7 @@ from typing import TypeVar
 import aiohttp
 import msgspec
 
-from hive_mind.errors import BackendTimeout, BackendUnavailable
+from hive_mind.errors import BackendTimeout, BackendUnavailable, reason_of
 from hive_mind.ledger import Ledger
 from hive_mind.runs import shown_url
 
@@ -65,7 +65,7 @@ async def events_from(url: str, token: str = "", last_id: str = "") -> AsyncGene
     except TimeoutError as error:
         raise BackendTimeout(name, f"nothing was heard for {SILENT_S:g} s") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise BackendUnavailable(name, str(error) or type(error).__name__) from error
+        raise BackendUnavailable(name, reason_of(error) or type(error).__name__) from error
 
 
 class EventReader:

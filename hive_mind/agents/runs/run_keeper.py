@@ -27,7 +27,7 @@ from hive_mind.agents.runs.event_streams import ServerEvent, StreamEnded, events
 from hive_mind.agents.runs.executor import AGAIN_S, RunExecutor, kept_up, stopped
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.agents.runs.run_journal import is_known
-from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.errors import HiveError, InvalidInput, sentence_of
 from hive_mind.judge.items import DECIDED, Item
 from hive_mind.llm.base import OnText
 from hive_mind.model.entry import Entry
@@ -185,8 +185,8 @@ class RunKeeper:
                 _log.warning("%s: %s", self.parts.agent, error)
                 return
             except (HiveError, OSError) as error:
-                self.troubles[run] = str(error)
-                _log.error("%s: run %s can't go on, and is tried again: %s", self.parts.agent, run, error)
+                self.troubles[run] = sentence_of(error)
+                _log.error("%s: run %s can't go on, and is tried again: %s", self.parts.agent, run, sentence_of(error))
                 await asyncio.sleep(AGAIN_S)
                 continue
             self._without_room.discard(run)

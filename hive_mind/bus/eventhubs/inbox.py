@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from hive_mind.bus import OTHER_PROGRAM, Delivery, Envelope, Key, Subscription, key_of
 from hive_mind.bus.eventhubs.reader import SequencedEvent, Unreadable
 from hive_mind.bus.mailbox import Mailbox
-from hive_mind.errors import BackendError
+from hive_mind.errors import BackendError, reason_of
 from hive_mind.regex import regex
 from hive_mind.safe_files import private_folder
 from hive_mind.sqlite import Worker
@@ -210,7 +210,7 @@ def _translating(path: str) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         raise BackendError(
-            "eventhubs", f"positions and dead letters in {path}: {error}; look at the file and its disk"
+            "eventhubs", f"positions and dead letters in {path}: {reason_of(error)}; look at the file and its disk"
         ) from error
 
 

@@ -32,7 +32,7 @@ from redis.exceptions import (
 
 from hive_mind.bus import BusSettings
 from hive_mind.bus.address import BusAddress
-from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable
+from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, reason_of
 from hive_mind.retry import RetrySettings, delay_s
 
 Command = tuple[str | bytes | int, ...]
@@ -167,9 +167,9 @@ def pairs(flat: Sequence[Any]) -> dict[bytes, Any]:
 def meaning(error: Exception) -> BackendError:
     """One of our errors. The texts of Redis name hosts and users, never passwords."""
     text, cause = f"{error}" or type(error).__name__, error.__cause__ or error.__context__
-    if isinstance(cause, OSError) and (cause.strerror or f"{cause}") not in text:
+    if isinstance(cause, OSError) and reason_of(cause) not in text:
         # Some versions keep to themselves what was wrong, such as a certificate.
-        text = f"{text} ({cause})"
+        text = f"{text} ({reason_of(cause)})"
     text = text.rstrip(".")
     if isinstance(error, OutOfMemoryError):
         return BackendThrottled("redis", "its memory is full; let members read, or give it more (maxmemory)")

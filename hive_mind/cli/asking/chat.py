@@ -205,12 +205,12 @@ async def _talk(talking: AnsweringAgent) -> None:
             commands.shown = [hit["fact_id"] for hit in reply["sources"]]
         else:
             reply = await talking.call("learn", text=text, source="user", said_at="", title="")
-            _show_learned(len(reply["facts"]), reply["added"])
+            _show_learned(len(reply["facts"]), reply["added"], ", ".join(reply["left_out"]))
         show()
 
 
-def _show_learned(facts: int, added: int) -> None:
-    if not facts:
-        show("There is nothing in that to remember: say it in a sentence.")
-    else:
+def _show_learned(facts: int, added: int, left_out: str) -> None:
+    if facts:
         show(f"Learned {counted(facts, 'fact')}, {added} new.")
+    else:
+        show(f"There is nothing in that to remember: {left_out or 'say it in a sentence'}.")

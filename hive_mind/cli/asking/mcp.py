@@ -18,7 +18,7 @@ from hive_mind.cli.asking.serve import resident_agent
 from hive_mind.cli.options import Group, examples, settings_for
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command
-from hive_mind.errors import BackendNotInstalled, InvalidInput
+from hive_mind.errors import BackendNotInstalled, InvalidInput, reason_of
 from hive_mind.runtime.settings import secret, settings_given
 from hive_mind.safe_files import write_whole
 
@@ -72,7 +72,7 @@ def _read(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (ValueError, OSError) as error:
-        raise InvalidInput(f"{file} can't be read: {error}; mend it, or remove it") from None
+        raise InvalidInput(f"{file} can't be read: {reason_of(error)}; mend it, or remove it") from None
     if not isinstance(document, dict):
         raise InvalidInput(f"{file} holds no JSON object; mend it, or remove it")
     return document

@@ -28,7 +28,7 @@ from hive_mind.cli.running import CommandError
 from hive_mind.console import LINK_S, PREFIX
 from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ async def _link(served: ResidentAgent, evaluations: Path) -> str:
                 raise CommandError(f"{address} has no pages: the process was started by another version; restart it")
             return address + str((await reply.json())["path"])
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise CommandError(f"{address} does not answer: {error}") from error
+        raise CommandError(f"{address} does not answer: {reason_of(error)}") from error
 
 
 def _asked(evaluations: Path) -> dict[str, str]:

@@ -21,7 +21,7 @@ from hive_mind.cli.learning import STDIN, read_stdin
 from hive_mind.cli.options import settings_for
 from hive_mind.cli.output import Cell, Styled, plain, say, show, show_json, show_table
 from hive_mind.counted import IN_A_LINE, counted, first_of
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _text_of(file: str) -> str:
         body = read_stdin(_BYTES_MAX) if file == STDIN else Path(file).read_bytes()
         return body.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file} can't be read as a manifest: {error}") from error
+        raise InvalidInput(f"{file} can't be read as a manifest: {reason_of(error)}") from error
 
 
 def folder_of(home: Path | None, fleet: str) -> "FleetFolder":

@@ -27,7 +27,7 @@ from hive_mind.cli.output import plain, printable, say, show, show_indented
 from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.control import TIMEOUT_S
 from hive_mind.counted import counted
-from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.errors import HiveError, InvalidInput, reason_of
 from hive_mind.safe_files import READABLE, write_whole
 
 if TYPE_CHECKING:
@@ -364,7 +364,7 @@ async def render_into(source: "Source", folder: Path, home: Path) -> None:
             if kind == "compose" and os.geteuid() == 0:
                 os.chown(path, USER, USER)
     except OSError as error:
-        raise InvalidInput(f"{folder} can't be written to: {error}") from error
+        raise InvalidInput(f"{folder} can't be written to: {reason_of(error)}") from error
     for name in (*files, *secrets):
         show(str(folder / name))
     count = counted(len(files) + len(secrets), "file")

@@ -20,7 +20,16 @@ from hive_mind.control.manifests import RANKED, Agent, HiveManifest
 from hive_mind.control.manifests.bus_checking import is_in_cloud
 from hive_mind.control.manifests.checking import leads_out
 from hive_mind.control.manifests.sources import is_linked_out, matching
-from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput, RuleError, WorkerFileError, WorkspaceError
+from hive_mind.errors import (
+    BackendError,
+    BackendNotInstalled,
+    InvalidInput,
+    RuleError,
+    WorkerFileError,
+    WorkspaceError,
+    reason_of,
+    sentence_of,
+)
 from hive_mind.forms import Finding, Tree
 from hive_mind.forms import Path as TreePath
 from hive_mind.forms.reading import text_of
@@ -164,7 +173,7 @@ def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
                 is_there = any(True for _ in matching(source, folder))
             except (InvalidInput, OSError, ValueError) as error:
                 # Looking through a whole disk takes seconds; once is enough.
-                yield Finding(("spec", "agents", number, "sources", at), str(error))
+                yield Finding(("spec", "agents", number, "sources", at), sentence_of(error))
                 return
             if not is_there:
                 message = f"nothing is there, relative to {folder}; correct the path, or create the file"
@@ -244,7 +253,7 @@ def _wrong(pattern: str, folder: Path, first: dict[str, str], *, has_facts: bool
     try:
         files = _files(pattern, folder)
     except (InvalidInput, OSError, ValueError) as error:
-        yield str(error)
+        yield sentence_of(error)
         return
     for file in files:
         try:
@@ -306,7 +315,7 @@ def _worker_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
             except WorkerFileError as error:
                 yield from (Finding(path, problem.in_file(error.file)) for problem in error.problems)
             except (InvalidInput, OSError, ValueError) as error:
-                yield Finding(path, str(error))
+                yield Finding(path, sentence_of(error))
 
 
 def _with_worker(agent: Agent, folder: Path, manifest: HiveManifest) -> Agent:
@@ -358,7 +367,7 @@ def _config(manifest: HiveManifest, folder: Path) -> RetrievalConfig:
         file = folder / Path(config).expanduser()
         is_there = file.is_file()
     except (OSError, ValueError, RuntimeError) as error:
-        raise InvalidInput(f"is not the path of a file: {error}") from error
+        raise InvalidInput(f"is not the path of a file: {reason_of(error)}") from error
     if not is_there:
         raise InvalidInput(f"no file is there, relative to {folder}; correct the path, or create the file")
     return config_in(file)

@@ -30,7 +30,7 @@ import msgspec
 
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.control.state import checked_name, private_folder
-from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, InvalidInput, reason_of
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.process_identity import Identity, command_of, identity_of, is_running, send
 from hive_mind.runtime.workers import Contact
@@ -239,7 +239,7 @@ def begin(command: Sequence[str], *, sees: Mapping[str, str], where: Path, says:
             pass_fds=tuple(holds),
         )
     except OSError as error:
-        raise BackendUnavailable(command[0], f"it can't be started: {error}") from error
+        raise BackendUnavailable(command[0], f"it can't be started: {reason_of(error)}") from error
     finally:
         os.close(says)
 

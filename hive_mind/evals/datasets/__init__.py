@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
 from hive_mind.model.decoding import converted, is_utf8, json_decoder
 from hive_mind.regex import regex
@@ -293,7 +293,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         body = path.read_bytes()
     except OSError as error:
-        raise InvalidInput(f"{path}: can't be read ({error.strerror}); check the path") from error
+        raise InvalidInput(f"{path}: can't be read ({reason_of(error)}); check the path") from error
     if body.startswith(_UTF16):
         raise InvalidInput(f"{path}: is UTF-16; save the file as UTF-8")
     return body.removeprefix(b"\xef\xbb\xbf")

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.evals.datasets import (
     Corpus,
     Dataset,
@@ -196,7 +196,7 @@ def _write(path: Path, lines: Iterable[msgspec.Struct]) -> None:
     try:
         write_whole(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), _FOR_ALL)
     except OSError as error:
-        raise InvalidInput(f"{path}: can't be written ({error.strerror}); give another folder") from error
+        raise InvalidInput(f"{path}: can't be written ({reason_of(error)}); give another folder") from error
 
 
 def _corpus_lines(name: str, documents: Iterable[Document]) -> Iterator[CorpusLine]:

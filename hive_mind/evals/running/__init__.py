@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from hive_mind.counted import counted
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope, pooled
 from hive_mind.evals.experiments import Cell, CellReport, DataSource, Experiment, Row, Timing, cells_of
 from hive_mind.model.decoding import converted, json_decoder
@@ -307,4 +307,4 @@ def _bytes(path: Path) -> bytes:
     except FileNotFoundError:
         raise InvalidInput(f"{path} is missing; {_mended(path)}") from None
     except OSError as error:
-        raise InvalidInput(f"{path} can't be read: {error.strerror}") from error
+        raise InvalidInput(f"{path} can't be read: {reason_of(error)}") from error

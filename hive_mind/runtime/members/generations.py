@@ -21,7 +21,7 @@ import msgspec
 
 from hive_mind import backends
 from hive_mind.counted import counted
-from hive_mind.errors import BackendError, BackendRejected, DatabaseUnreadable, InvalidInput
+from hive_mind.errors import BackendError, BackendRejected, DatabaseUnreadable, InvalidInput, reason_of
 from hive_mind.hive.effects import Put
 from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.policy.admission import problem_with, refusal
@@ -120,7 +120,7 @@ async def settle(
         _refuse_unlike(snapshot, await _snapshot_in(unfinished, (), tuning), folder)
         await asyncio.to_thread(_put_in_place, unfinished, folder)
     except OSError as error:
-        raise BackendError("hive", f"{folder}: {error.strerror or error}; nothing was changed: check the disk") from error
+        raise BackendError("hive", f"{folder}: {reason_of(error)}; nothing was changed: check the disk") from error
     finally:
         await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
     facts = await asyncio.to_thread(facts_of, snapshot, tuning, fresh_chance(), system_clock())

@@ -22,7 +22,7 @@ import msgspec
 from hive_mind import tracing
 from hive_mind.bus import Delivery, Envelope, correlation_of, type_of
 from hive_mind.bus.dead_letters import DeadLetterFile
-from hive_mind.errors import BackendError, HiveError
+from hive_mind.errors import BackendError, HiveError, reason_of
 from hive_mind.hive.effects import Acknowledge, Effect, Now, Outcome, Record, SearchLocal
 from hive_mind.hive.performer import Performer, Ports
 from hive_mind.identity.epochs import Signing
@@ -67,7 +67,7 @@ class InHand:
             self._note(_NOTHING)
             self._killers = self._letters.killers()
         except (OSError, HiveError) as error:
-            _log.warning("%s: a message that ends this process would not be found out: %s", self._path, error)
+            _log.warning("%s: a message that ends this process would not be found out: %s", self._path, reason_of(error))
             self.close()
 
     @property

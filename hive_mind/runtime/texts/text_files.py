@@ -10,6 +10,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+from hive_mind.errors import reason_of
 from hive_mind.regex import regex
 from hive_mind.runtime.texts import EMPTY, Document, Unreadable, decoded
 from hive_mind.runtime.texts.document import format_of, read_apart, suffixes
@@ -78,7 +79,7 @@ def read_bytes(path: Path) -> bytes | Unreadable:
             return DOCUMENT_TOO_LARGE if is_document else TOO_LARGE
         return path.read_bytes()
     except OSError as error:
-        return Unreadable(f"can't be read ({error.strerror})")
+        return Unreadable(f"can't be read ({reason_of(error)})")
 
 
 def read_text(path: Path) -> str | Unreadable:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.api.request import OnEvent
 from hive_mind.embed import Embedder
-from hive_mind.errors import BackendUnavailable, HiveError
+from hive_mind.errors import BackendUnavailable, HiveError, sentence_of
 from hive_mind.memory.sharing import is_due
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import RunningMember
@@ -127,8 +127,8 @@ class WorkerAgent(AgentCalls):
             except (HiveError, OSError) as error:
                 if gives_up:
                     raise
-                self._error = str(error)
-                _log.warning("%s can't be opened, and is tried again in %g s: %s", self.name, pause_s, error)
+                self._error = sentence_of(error)
+                _log.warning("%s can't be opened, and is tried again in %g s: %s", self.name, pause_s, sentence_of(error))
                 self._asked.clear()
                 await asyncio.sleep(_FIRST_PAUSE_S)
                 # It was mended, perhaps, by the one that asks, to whom a minute is long.

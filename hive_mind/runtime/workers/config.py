@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.query import ScatterSettings
@@ -248,4 +248,4 @@ def read_config(path: Path) -> WorkerConfig:
     try:
         return json_decoder(WorkerConfig)(path.read_bytes())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not a worker's configuration: {error}") from error
+        raise InvalidInput(f"{path} is not a worker's configuration: {reason_of(error)}") from error

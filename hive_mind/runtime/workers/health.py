@@ -60,6 +60,7 @@ from hive_mind.errors import (
     ConfigError,
     HiveError,
     InvalidInput,
+    reason_of,
 )
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.metrics import WorkerCollector, exposition
@@ -161,7 +162,7 @@ class WorkerServer:
             await web.TCPSite(self._runner, host, port).start()
         except OSError as error:
             await self._runner.cleanup()
-            message = f"port {port} on {host} can't be listened on: {error.strerror}; give another one"
+            message = f"port {port} on {host} can't be listened on: {reason_of(error)}; give another one"
             raise BackendError("http", message) from error
         self.port = self._runner.addresses[0][1]
 

@@ -21,7 +21,7 @@ import psutil
 from aiohttp import web
 
 from hive_mind import __version__
-from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.errors import HiveError, InvalidInput, reason_of
 from hive_mind.runtime.logs import JsonLines, send_spans
 from hive_mind.runtime.secrets import RedactedLines, redact_error, redaction_of, resolved_here
 from hive_mind.runtime.settings import Settings, secret, set_variables
@@ -198,4 +198,4 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InvalidInput(f"{path} can't be read: {error.strerror}") from error
+        raise InvalidInput(f"{path} can't be read: {reason_of(error)}") from error

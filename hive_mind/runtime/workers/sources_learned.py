@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.agent import Learned, LearningAgent
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.model.content import Content, SourceNote
 from hive_mind.model.decoding import json_decoder
 from hive_mind.safe_files import write_whole
@@ -105,5 +105,5 @@ def _read(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        _log.warning("%s can't be read (%s): all sources are learned again", path, error)
+        _log.warning("%s can't be read (%s): all sources are learned again", path, reason_of(error))
         return {}

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO, TypeVar
 import kuzu
 import msgspec
 
-from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.errors import HiveError, InvalidInput, sentence_of
 from hive_mind.regex import regex
 from hive_mind.store.graph.pipe import GraphLocation, Parent, Seal
 from hive_mind.store.graph.questions import COLUMNS, FACT, KINDS, Pair, Row, Rows, kind_of, node_tables, relation_tables, row_of
@@ -335,7 +335,9 @@ class Server:
         except HiveError as error:
             return "refused", type(error).__name__, str(error)
         except OSError as error:
-            problem = f"{error}; the memory itself is not touched: check the disk, its permissions and its free space"
+            problem = (
+                f"{sentence_of(error)}; the memory itself is not touched: check the disk, its permissions and its free space"
+            )
             return "refused", "BackendUnavailable", problem
         except (EngineError, MemoryError) as error:
             return "refused", *_explained(str(error) or "bad_alloc")

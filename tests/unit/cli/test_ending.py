@@ -52,6 +52,17 @@ def test_a_command_that_is_told_to_end_finishes_and_says_by_its_exit_code_who_to
     assert capsys.readouterr().err == "stopped; whatever was finished before is kept\n"
 
 
+@pytest.mark.parametrize("number", HANDLED)
+def test_a_command_that_has_finished_when_it_is_told_to_end_has_not_stopped(number, capsys):
+    @command
+    async def finishes() -> None:
+        os.kill(os.getpid(), number)
+
+    finishes()
+
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGHUP])
 def test_a_second_signal_leaves_the_command_to_finish(second):
     code, done = code_of(signal.SIGHUP, second)

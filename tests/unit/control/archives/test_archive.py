@@ -4,6 +4,7 @@ An archive is imported where something is already: nothing of it is touched, and
 An archive of a fleet with identity is signed by its root: what was changed is refused, and another root where one is named.
 """
 
+import asyncio
 import json
 import shutil
 import stat
@@ -25,6 +26,7 @@ from hive_mind.errors import BackendUnavailable, InvalidInput, ManifestError
 from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
+from hive_mind.safe_files import sync_folder
 from tests.unit.control.archived import SAID, exported, manifest, provenance, run, stopped_fleet
 from tests.unit.runtime.moving import held
 
@@ -252,6 +254,23 @@ def test_who_is_killed_in_it_imports_again(home: Path, archive: Path, tmp_path: 
         assert exported(to, "ann") == exported(home, "ann")
         assert is_killed == (steps < 3)
         tidy(to)
+
+
+async def test_told_to_end_in_its_last_steps_all_of_it_is_imported(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, importing = asyncio.get_running_loop(), asyncio.create_task(import_(archive, tmp_path / "to"))
+    cancelled: list[object] = []
+
+    def sync(folder: Path) -> None:
+        loop.call_soon_threadsafe(lambda: cancelled.append(importing.cancel()))
+        sync_folder(folder)
+
+    monkeypatch.setattr(archive_module, "sync_folder", sync)
+    await asyncio.wait([importing])
+
+    assert cancelled
+    assert FleetFolder(tmp_path / "to", "town").state().is_stopped
 
 
 @pytest.fixture

@@ -58,3 +58,10 @@ async def test_an_export_is_owed_though_the_memory_let_go_of_it_before(tmp_path:
     erased = Erased()
     await erase_from_copies(tmp_path, [erasure], erased, is_dry=False)
     assert [debt.who for debt in erased.owed] == [str(tmp_path / "has it")]
+
+
+def test_a_copy_that_is_made_every_night_under_one_name_is_noted_once(tmp_path: Path) -> None:
+    for _ in range(3):
+        note_copy(tmp_path, tmp_path / "town.zip", "archive", "town")
+
+    assert (tmp_path / "copies.jsonl").read_text().count("\n") == 1
