@@ -1,5 +1,6 @@
 """Every field of a manifest, changed, is seen in what runs; and nothing is left to do afterwards."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -39,6 +40,8 @@ CLOUD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 # Fields with one value: another one is another form of manifest.
 CONSTANT = ("apiVersion", "kind")
+# What becomes another field when the manifest is read, what no process is told, and what is told to others on another platform.
+UNNAMED = ("spec.ruleFiles", "spec.retrieval.config", "spec.platform.stopTimeoutS", *field_processes.PLACE.sights)
 # Another name is another fleet; see below.
 NAME = "metadata.name"
 
@@ -90,6 +93,14 @@ def test_a_story_changes_the_fields_it_is_about(field: str, tell: Tell) -> None:
         values_at(source.manifest.model_dump(by_alias=True), field.split(".")) for source in tell(SEEN[field]).sources
     )
     assert before != after
+
+
+@pytest.mark.parametrize("field", [one for one, story in SEEN.items() if story.platform == "inprocess" and one not in UNNAMED])
+def test_a_plan_names_what_changes(field: str, tell: Tell) -> None:
+    """Or what it is a part of. Of a hive that moves, and of several processes: `tests/unit/control/planning`."""
+    actions = tell(SEEN[field]).outcomes[1].actions
+    named = {re.sub(r"\[[^]]*\]", "", change.path) for action in actions for change in action.changes}
+    assert any(f"{field}.".startswith(f"{path}.") for path in named) or actions[0].kind == "move"
 
 
 @pytest.mark.parametrize("story", [pytest.param(story, id=story.name, marks=marked(story)) for story in STORIES])

@@ -57,15 +57,6 @@ async def test_a_bus_without_its_packages_is_told_before_all_planning(tmp_path: 
 
 
 @played
-async def test_applying_the_same_again_does_nothing_and_makes_no_revision(tmp_path: Path) -> None:
-    world, wanted = World(), source(tmp_path, FLAT)
-    await apply(tmp_path, world, wanted)
-    world.calls.clear()
-    outcome = await apply(tmp_path, world, wanted)
-    assert (outcome.is_converged, outcome.actions, outcome.revision, world.calls) == (True, (), 1, [])
-
-
-@played
 async def test_an_agent_that_goes_hands_over_before_it_stops(tmp_path: Path) -> None:
     world = World()
     await apply(tmp_path, world, source(tmp_path, FLAT))
@@ -89,14 +80,6 @@ async def test_a_dead_process_that_goes_is_started_to_hand_over(tmp_path: Path) 
     assert (await apply(tmp_path, world, source(tmp_path, agents("ada", "bob")))).problems == ()
     assert world.facts("team") == {"only cy knows"}
     assert set(world.alive) == {"ada", "bob"}
-
-
-@played
-async def test_one_that_left_joins_when_it_comes_back(tmp_path: Path) -> None:
-    world = World()
-    for spec in (FLAT, agents("ada", "bob"), FLAT):
-        assert (await apply(tmp_path, world, source(tmp_path, spec))).problems == ()
-    assert world.members["team"] == {"ada", "bob", "cy"}
 
 
 @played
@@ -165,64 +148,6 @@ async def test_an_agent_that_can_not_start_is_named_and_the_others_run(tmp_path:
     assert (await apply(tmp_path, world, source(tmp_path, FLAT))).problems == ("bob does not run: no such model for bob",)
     assert set(world.alive) == {"ada", "cy"}
     assert world.now_s - began_s < 60
-
-
-@played
-async def test_another_topology_moves_facts_while_nobody_runs(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
-    world.learn("ada", "fact")
-
-    outcome = await apply(tmp_path, world, source(tmp_path, "topology: {kind: sharded, replicas: 2}\n" + FLAT))
-
-    assert outcome.problems == ()
-    assert kinds(outcome)[0] == ("move", "team.g2")
-    assert world.facts("team.g2") == {"fact"}
-    assert world.violations == []
-    assert FleetFolder(tmp_path, "team").state().generation == 2
-
-
-@played
-async def test_to_single_and_back_keeps_what_the_hive_knew(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
-    world.learn("ada", "fact")
-
-    for spec in ("topology: single\n" + FLAT, FLAT):
-        assert (await apply(tmp_path, world, source(tmp_path, spec))).problems == ()
-
-    state = FleetFolder(tmp_path, "team").state()
-    assert state.hive is not None
-    assert world.facts(state.hive.id) == {"fact"}
-
-
-@played
-async def test_agents_that_share_a_process_from_now_on_never_run_twice(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, agents("ada", "bob", "cy", "di")))
-    world.learn("di", "fact")
-
-    for size in (2, 4, 1):
-        wanted = source(tmp_path, agents("ada", "bob", "cy", "di") + f"\nplatform: {{agentsPerProcess: {size}}}")
-
-        assert (await apply(tmp_path, world, wanted)).problems == ()
-        assert world.violations == []
-        assert not await planned(tmp_path, world, wanted)
-        state = FleetFolder(tmp_path, "team").state()
-        assert state.hive is not None
-        assert world.facts(state.hive.id) == {"fact"}
-
-
-@played
-async def test_a_changed_source_is_learned_without_a_restart(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("one")
-    wanted, world = source(tmp_path, agents("ada", sources="[a.md]")), World()
-    await apply(tmp_path, world, wanted)
-    world.calls.clear()
-    (tmp_path / "a.md").write_text("two")
-
-    assert (await apply(tmp_path, world, wanted)).problems == ()
-    assert world.calls == ["call ada ada learn_files"]
 
 
 @played

@@ -155,19 +155,6 @@ async def test_restart_starts_a_fleet_that_was_deleted(tmp_path: Path) -> None:
 
 
 @played
-async def test_restart_starts_every_process_anew(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
-    before = {one.pid for one in world.alive.values()}
-
-    async with HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
-        assert (await controller.restart()).is_converged
-
-    assert len(world.alive) == 3
-    assert not before & {one.pid for one in world.alive.values()}
-
-
-@played
 async def test_a_request_finds_the_process_of_its_agent(tmp_path: Path) -> None:
     world = World()
     await apply(tmp_path, world, source(tmp_path, agents("ada", "bob", "cy") + "\nplatform: {agentsPerProcess: 2}"))

@@ -62,14 +62,6 @@ def test_an_empty_home_gets_everything(home: Path, archive: Path, tmp_path: Path
     assert [path.name for path in to.iterdir() if path.name.startswith(".")] == []
 
 
-def test_what_was_imported_can_be_exported_alike(archive: Path, tmp_path: Path) -> None:
-    run(import_(archive, tmp_path / "home"))
-    run(export(tmp_path / "home", "town", tmp_path / "again.zip"))
-    with zipfile.ZipFile(archive) as one, zipfile.ZipFile(tmp_path / "again.zip") as other:
-        for name in ("manifest.yaml", "agents/ann.jsonl", "agents/ann.sources", "agents/ben.jsonl"):
-            assert one.read(name) == other.read(name)
-
-
 async def test_an_imported_fleet_was_of_no_other_topology_before(archive: Path, tmp_path: Path) -> None:
     await import_(archive, tmp_path / "home")
     async with HiveController.open(tmp_path / "home", "town") as controller:
@@ -151,25 +143,6 @@ def test_an_agent_that_runs_is_asked(home: Path, tmp_path: Path) -> None:
 
     assert run(export(running(home, tmp_path), "town", tmp_path / "a.zip", call=call)).lines == 4
     assert asked == [("ann", "export")]
-
-
-def test_a_fleet_that_runs_is_exported_and_runs_on(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with HiveController.open(tmp_path / "home", "town") as controller:
-            await controller.apply(read_text(manifest("sharded"), tmp_path, "manifest"))
-            try:
-                await controller.call("ann", "store", content=SAID[0], concept="pump")
-                done = await export(tmp_path / "home", "town", tmp_path / "a.zip", call=controller.call)
-                assert (done.agents, done.lines, done.assertions) == (("ann", "ben"), 1, 1)
-                (hit,) = (await controller.call("ben", "search", query="pump"))["hits"]
-                assert hit["content"] == SAID[0]
-            finally:
-                await controller.delete()
-        await import_(tmp_path / "a.zip", tmp_path / "to")
-
-    run(play())
-
-    assert set(provenance(tmp_path / "to")) == {SAID[0]}
 
 
 def test_one_that_was_said_to_run_and_does_not_is_read(home: Path, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ FEDERATED = {"kind": "federated", "groups": GROUPS}
 AGENTS = [{"name": "ada", "group": "north"}, {"name": "bob", "group": "south"}, {"name": "cyd", "group": "north"}]
 BASE = {"topology": FEDERATED, "agents": AGENTS, "bus": {"url": REDIS}}
 SHARDED = {"topology": {"kind": "sharded", "replicas": 2}}
-OPENAI = {"embedding": {"kind": "openai"}}
 
 
 def agents_with(**fields):

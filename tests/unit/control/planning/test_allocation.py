@@ -1,7 +1,6 @@
 from collections import Counter
 from itertools import product
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 
@@ -73,20 +72,10 @@ def test_a_process_has_agents_of_one_group_only():
     assert hosts(placed(manifest)) == {"north-0": ["n0", "n1"], "north-1": ["n2"], "south-0": ["s0", "s1"]}
 
 
-def test_agents_of_other_variables_are_never_in_one_process():
-    agents = [{"name": f"a{k}", "env": {"MODE": "quick"} if k % 2 else {}} for k in range(4)]
-    manifest = manifest_of({"agents": agents, "platform": {"agentsPerProcess": 4}})
-    assert sorted(hosts(placed(manifest)).values()) == [["a0", "a2"], ["a1", "a3"]]
-
-
 def test_a_single_process_with_different_variables_is_refused():
     agents = [{"name": "ada"}, {"name": "bob", "env": {"MODE": "quick"}}]
     with pytest.raises(ManifestError, match="the same variables"):
         placed(manifest_of({"agents": agents, "bus": "memory:"}))
-
-
-def test_shards_say_how_many_processes_there_are():
-    assert sizes(placed(counted(7, topology={"kind": "sharded", "shards": 3}))) == [2, 2, 3]
 
 
 def test_other_variables_get_a_shard_of_their_own():
@@ -95,13 +84,6 @@ def test_other_variables_get_a_shard_of_their_own():
     allocation = placed(manifest)
     assert sorted(hosts(allocation).values()) == [["ada", "bob"], ["cyd"]]
     assert placed(manifest, allocation) == allocation
-
-
-def test_a_shard_more_takes_its_share_and_the_others_stay():
-    two = placed(counted(6, topology={"kind": "sharded", "shards": 2}))
-    three = placed(counted(6, topology={"kind": "sharded", "shards": 3}), two)
-    assert sizes(three) == [2, 2, 2]
-    assert sum(three.hosts[agent] != two.hosts[agent] for agent in two.hosts) == 2
 
 
 @pytest.mark.parametrize("agents", range(1, 9))
@@ -153,11 +135,6 @@ def test_a_process_that_gives_an_agent_away_takes_none_in_the_same_step():
 
     passed = {(before.hosts[agent], after.hosts[agent]) for agent in before.hosts if before.hosts[agent] != after.hosts[agent]}
     assert not {giver for giver, _ in passed} & {taker for _, taker in passed}
-
-
-def test_it_can_be_kept_as_json():
-    allocation = placed(several(3, 2))
-    assert msgspec.json.decode(msgspec.json.encode(allocation), type=Allocation) == allocation
 
 
 def test_what_is_still_to_leave_is_kept_without_its_agents():

@@ -3,7 +3,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from hive_mind.control.planning import Plan, plan, removal
+from hive_mind.control.planning import Plan, removal
 from hive_mind.control.planning.changes import shown
 from hive_mind.control.platforms import Running
 from hive_mind.runtime.workers.config import SourceConfig
@@ -334,12 +334,6 @@ def test_ending_a_fleet_loses_something_only_when_it_is_purged():
     assert steps(removal(running)) == [("delete", "reader-1"), ("delete", "reader-2")]
     assert not losses(removal(running))
     assert len(losses(removal(running, is_purge=True))) == 2
-
-
-def test_a_plan_needs_nothing_but_what_it_is_given():
-    fleet = fleet_of(counted(2))
-    wanted = fleet.desired(counted(3))
-    assert plan(wanted, fleet.running, fleet.state) == plan(wanted, dict(reversed(fleet.running.items())), fleet.state)
 
 
 def kept(count, **topology):
