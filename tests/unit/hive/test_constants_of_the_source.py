@@ -11,11 +11,10 @@ import pytest
 
 from hive_mind.hive import replication
 from hive_mind.hive.policy import node_policy
-from hive_mind.hive.policy.node_policy import ExpirySettings, FactTTL
+from hive_mind.hive.policy.node_policy import ExpirySettings
 from hive_mind.hive.query import scatter
 from hive_mind.hive.topology import federated
 from hive_mind.hive.trust import contradiction, trust_book
-from hive_mind.hive.trust.trust_book import NOBODY, beta_trust
 from hive_mind.ranking import pipeline, seed
 from hive_mind.runtime import settings
 
@@ -77,16 +76,3 @@ def test_a_default_differs_from_the_source_where_it_says_so_and_nowhere_else():
 
 def test_forgetting_is_off_as_in_the_source():
     assert ExpirySettings().is_on is False
-
-
-def test_functions_use_the_constants_when_nobody_names_others():
-    def of(function: object, parameter: str) -> object:
-        return inspect.signature(function).parameters[parameter].default
-
-    assert of(seed.hybrid_score_weighted, "semantic_weight") == seed.SEMANTIC_WEIGHT
-    assert of(seed.hybrid_score_weighted, "confirmation_weight") == seed.CONFIRMATION_WEIGHT
-    assert of(seed.hybrid_score_weighted, "trust_weight") == seed.TRUST_WEIGHT
-    assert of(seed.rrf_merge, "k") == pipeline.RRF_K
-    assert of(node_policy.decayed, "rate_per_hour") == default(ExpirySettings, "decay_per_hour")
-    assert FactTTL(0) == FactTTL(0, default(ExpirySettings, "max_age_hours"), default(ExpirySettings, "decay_per_hour"))
-    assert beta_trust(0, 0) == NOBODY.trust

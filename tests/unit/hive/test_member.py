@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from hive_mind.errors import BackendUnavailable, InvalidInput, WireError
+from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.effects import (
     Acknowledge,
     Done,
@@ -31,7 +31,6 @@ from hive_mind.hive.topology import Flat
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import (
     Announce,
-    AnnouncedTopology,
     AppMessage,
     Heartbeat,
     ListRequest,
@@ -137,13 +136,6 @@ def test_another_topology_is_kept_with_everything_that_follows_from_it_before_an
     assert {record.table for record in effects[0].records} == {MEMBERSHIP, HELD, "incoming"}
     assert (effects[1].to, effects[1].message) == (("*",), told(joined, SHARDED.epoch, "a"))
     assert one.handle(Rearrange(SHARDED), later(6)) == []
-
-
-def test_a_topology_that_is_none_is_refused_and_changes_nothing():
-    one, _, _ = member()
-    with pytest.raises(WireError):
-        one.handle(Received("b", TopologyUpdate(9, (AnnouncedTopology(b"nonsense"),)), "delivery"), later(5))
-    assert one.node.topology == ABC
 
 
 def test_what_is_no_business_of_the_membership_goes_to_the_node():
@@ -267,12 +259,6 @@ def test_the_last_member_may_end_and_hands_nothing_over():
     one.handle(Promote("1", (promotion(),)), later(5))
     one.handle(Leave(), later(10))
     assert one.has_handed_over(later(20))
-
-
-def test_who_is_still_a_member_has_not_handed_over():
-    one, _, _ = member()
-    one.handle(Leave(), later(10))
-    assert not one.has_handed_over(later(20))
 
 
 def test_who_was_started_again_meanwhile_hears_a_leaver_out():

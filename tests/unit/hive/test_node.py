@@ -22,16 +22,6 @@ def hive(request) -> Hive:
     return hive_over(request.param)
 
 
-def test_what_is_said_anywhere_is_found_everywhere(hive):
-    here, there = ends(hive)
-    (held,) = hive.say(here)
-
-    assert (held.fact_id, held.refused) == (PUMP_ID, "")
-    for name in hive.topology.nodes:
-        assert hive.found(name) == [PUMP]
-    assert hive.ask(there).completeness == 1.0
-
-
 def test_one_content_is_one_fact_with_the_provenance_of_each_who_said_it():
     for make in (TOPOLOGIES["flat"], TOPOLOGIES["sharded"]):
         hive = Hive(make())
@@ -56,28 +46,6 @@ def test_the_same_agent_saying_it_again_adds_nothing_and_writes_nothing_to_the_j
     assert hive.live(here) == before
     assert {key for key, _ in hive.kept[here].items() ^ journal.items()} <= {(META, CLOCK)}
     assert len(vouched(hive, there)) == 1
-
-
-def test_spelling_does_not_make_another_fact(hive):
-    here, there = ends(hive)
-    hive.say(here, "The  pump is\nred. ", agent="bo")
-    hive.say(here)
-    assert len(vouched(hive, there)) == 2
-
-
-def test_two_agents_that_read_the_same_book_do_not_confirm_each_other(hive):
-    here, _ = ends(hive)
-    hive.say(here, agent="ines", root="a book")
-    hive.say(here, agent="bo", root="a book")
-
-    fact = hive.listed(here).facts[0]
-    assert (fact.confirmations, fact.status, len(fact.provenance)) == (0, "held", 2)
-    assert hive.ask(here).evidence.confirmations.tolist() == [0.0]
-
-    hive.say(here, agent="cy", root="own eyes")
-    fact = hive.listed(here).facts[0]
-    assert (fact.confirmations, fact.status) == (1, "confirmed")
-    assert hive.ask(here).evidence.confirmations[0] > 0
 
 
 def test_what_cannot_be_taken_has_a_reason_and_holds_up_nothing_else(hive):
@@ -191,36 +159,6 @@ def test_what_only_a_member_can_do_is_refused_and_leaves_nobody_waiting(event):
         hive.nodes["n0"].handle(event, hive.clock())
 
 
-def test_a_fact_under_quarantine_is_found_by_nobody_and_shown_to_who_asks_for_it(hive):
-    here, there = ends(hive)
-    hive.say(here)
-
-    assert hive.write(there, f"quarantine/{PUMP_ID}") == ""
-    hive.wait(15_000)
-
-    for name in hive.topology.nodes:
-        assert hive.found(name) == hive.found(name, "") == []
-        assert hive.listed(name).facts == ()
-    shown = [fact for name in hive.topology.nodes if (fact := hive.fact(name)) is not None]
-    assert {fact.status for fact in shown} == {"quarantined"}
-
-    hive.write(there, f"quarantine/{PUMP_ID}", "false")
-    hive.wait(15_000)
-    assert hive.found(here) == hive.found(there) == [PUMP]
-
-
-def test_trust_is_pinned_by_moderators_only_and_clamped(hive):
-    here, there = ends(hive)
-
-    assert hive.write(here, "trust/ines", "2.0", by="ines") != ""
-    assert hive.nodes[here].policy.trust("ines", hive.clock()) == 1.0
-    for value, trust in (("8100", 2.0), ("-3", 0.0), ("1.5", 1.5)):
-        assert hive.write(here, "trust/ines", value) == ""
-        hive.wait(15_000)
-        assert hive.nodes[there].policy.trust("ines", hive.clock()) == trust
-    assert hive.write(here, "trust/ines", "NaN") != ""
-
-
 def test_trust_counts_in_the_evidence_of_what_an_agent_says(hive):
     here, there = ends(hive)
     hive.say(here)
@@ -244,37 +182,3 @@ def test_an_agent_known_to_be_wrong_is_not_found_any_more_and_those_who_confirm_
 
     assert hive.found("n2", "pump") == [PUMP]
     assert [row.agent for row in vouched(hive, "n2")] == ["bo"]
-
-
-def test_both_sides_of_a_contradiction_are_found(hive):
-    here, there = ends(hive)
-    hive.say(here, "The pump holds 5 bar.", "The pump holds 7 bar.")
-    assert sorted(hive.found(there, "pump bar")) == ["The pump holds 5 bar.", "The pump holds 7 bar."]
-
-
-@pytest.mark.parametrize("name", ["single", "flat", "federated"])
-def test_what_contradicts_itself_where_it_is_kept_together_is_disputed(name):
-    hive = Hive(TOPOLOGIES[name]())
-    hive.say("n0", "The pump holds 5 bar.", "The pump holds 7 bar.")
-    hive.say("n0", DOOR, concept="door")
-
-    assert {fact.content: fact.status for fact in hive.listed("n0").facts} == {
-        "The pump holds 5 bar.": "disputed",
-        "The pump holds 7 bar.": "disputed",
-        DOOR: "held",
-    }
-
-
-def test_a_fact_disputed_no_more_is_held_again():
-    hive = Hive(flat("n0"))
-    hive.say("n0", "The pump holds 5 bar.", "The pump holds 7 bar.")
-    assert hive.fact("n0", fact_id("The pump holds 5 bar.")).status == "disputed"
-    hive.take_back("n0", fact_id("The pump holds 7 bar."))
-    assert hive.fact("n0", fact_id("The pump holds 5 bar.")).status == "held"
-
-
-def test_least_confidence_is_asked_of_all(hive):
-    here, there = ends(hive)
-    hive.say(here, confidence=0.5)
-    assert hive.found(there, least=0.6) == []
-    assert hive.found(there, least=0.5) == [PUMP]

@@ -73,12 +73,6 @@ def test_garbage_is_refused_changes_nothing_and_raises_nothing(message):
     assert hive.live("n0") == before
 
 
-def test_what_was_refused_is_counted_by_its_reason():
-    hive = Hive(flat())
-    hive.tell("n0", Received("n2", Replicate("p", (Changes("all", (Sealed(RIGHT.dot, assertion(confidence=2.0)),)),))))
-    assert hive.nodes["n0"].refused == {"a confidence is a number from 0 to 1": 1}
-
-
 def of_vectors(vector: bytes, **fields) -> Sealed:
     given = assertion(**fields)
     statement = msgspec.structs.replace(given.statement, model="m", vector=vector)

@@ -14,20 +14,6 @@ def hive(request) -> Hive:
     return hive_over(request.param)
 
 
-def test_what_its_author_takes_back_nobody_sees_any_more(hive):
-    here, there = ends(hive)
-    hive.say(here)
-
-    (retracted,) = hive.take_back(here)
-
-    assert (retracted.removed >= 1, retracted.refused) == (True, "")
-    for name in (here, there):
-        assert hive.found(name) == []
-        assert hive.found(name, "") == []
-        assert hive.listed(name).facts == ()
-    assert hive.who_has() == set()
-
-
 def test_a_stranger_can_not_take_it_back_nor_overwrite_it(hive):
     here, there = ends(hive)
     hive.say(here, speaker="ines")
@@ -38,17 +24,6 @@ def test_a_stranger_can_not_take_it_back_nor_overwrite_it(hive):
     assert retracted.refused == "only its author or a moderator may take it back"
     (fact,) = hive.listed(there).facts
     assert (fact.statement.speaker, fact.confidence, fact.provenance[0].agent) == ("ines", 0.8, "ines")
-
-
-def test_a_fact_stays_while_somebody_else_vouches_for_it(hive):
-    here, there = ends(hive)
-    hive.say(here)
-    hive.say(here, agent="bo")
-
-    hive.take_back(here)
-
-    assert [row.agent for row in vouched(hive, there)] == ["bo"]
-    assert hive.found(there) == [PUMP]
 
 
 def test_what_a_moderator_has_seen_it_takes_back_though_the_authors_clock_is_ten_seconds_ahead(hive):
@@ -145,13 +120,6 @@ def test_redacted_is_for_ever_and_saying_it_again_is_refused(hive):
     assert hive.found(here) == hive.found(here, "", is_local=True) == []
     hive.wait(90_000)
     assert hive.who_has() == set()
-
-
-def test_only_moderators_redact(hive):
-    here, _ = ends(hive)
-    hive.say(here)
-    assert "only moderators write" in hive.write(here, f"redacted/{PUMP_ID}", by="bo")
-    assert hive.found(here) == [PUMP]
 
 
 def test_one_id_that_is_none_does_not_undo_what_was_taken_back_beside_it(hive):

@@ -149,20 +149,6 @@ def test_an_agent_under_quarantine_neither_asserts_nor_confirms():
     assert len(desk.found("pump")) == 2
 
 
-def test_a_fact_under_quarantine_is_shown_by_its_id_only():
-    desk = Desk()
-    desk.say()
-    desk.changed(quarantined={PUMP_ID})
-
-    assert desk.found() == set()
-    assert list(desk.replica.listed("", 10, desk.judge)) == []
-    assert desk.fact().status == "quarantined"
-
-    desk.changed(quarantined=set())
-    assert desk.found() == {PUMP_ID}
-    assert desk.fact().status == "held"
-
-
 def test_a_copy_counts_at_its_home_only():
     desk = Desk()
     desk.say(into="copies")

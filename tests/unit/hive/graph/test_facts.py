@@ -59,17 +59,6 @@ def test_what_can_not_be_confirmed_taken_back_or_taken_in_says_why(hive):
     assert contents(hive.query_federated("pump")) == [PUMP]
 
 
-def test_a_moderator_takes_back_what_others_said(hive):
-    hive.promote_fact("ines", PUMP)
-    hive.promote_fact("bo", PUMP)
-
-    # The count is of what its own node had; everybody else is told.
-    assert hive.retract_fact(PUMP_ID, MODERATOR) >= 0
-
-    assert hive.query_federated("pump") == []
-    assert hive.get_fact(PUMP_ID) is None
-
-
 def test_quarantine_hides_from_every_search_and_shows_by_id(hive):
     hive.promote_fact("ines", PUMP, confidence=0.95)
     with pytest.raises(InvalidInput, match="only moderators write"):

@@ -10,10 +10,9 @@ from hive_mind.hive.graph import InMemoryHiveGraph
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.node_policy import ExpirySettings
 from hive_mind.hive.replication import convergence_check
-from hive_mind.model.evidence import Stamp
 from hive_mind.model.ids import fact_id
 from hive_mind.ranking.vector import ExactVectors
-from tests.hives import FIRST_MS, HOUR_MS, MODERATOR, PUMP, PUMP_ID, Clock, flat, settings
+from tests.hives import HOUR_MS, MODERATOR, PUMP, PUMP_ID, Clock, flat, settings
 from tests.unit.hive.graph.builders import DOOR, TOPOLOGIES, contents, embed, graph
 
 
@@ -108,16 +107,6 @@ def test_collecting_names_first_and_removes_then_and_a_refresh_stays():
     assert contents(hive.query_facts("door")) == [DOOR]
 
 
-def test_nothing_is_collected_while_forgetting_is_off():
-    clock = Clock()
-    hive = graph(flat("n0"), clock)
-    hive.promote_fact("ines", PUMP, ttl_ms=1)
-    clock.pass_(1_000 * HOUR_MS)
-
-    assert hive.gc() == []
-    assert contents(hive.query_facts("pump")) == [PUMP]
-
-
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_every_node_started_again_has_what_it_had(name):
     hive = graph(TOPOLOGIES[name]())
@@ -133,11 +122,3 @@ def test_every_node_started_again_has_what_it_had(name):
     assert len(before) == 18
     assert sorted(contents(hive.query_federated("red pump", limit=50))) == before
     assert hive.get_fact(fact_id("Pump 8 is red.")).status == "quarantined"
-
-
-def test_the_stamp_of_a_fact_is_that_of_its_author_for_everybody():
-    hive = graph(flat())
-    fact = hive.promote_fact("ines", PUMP)
-    stamps: set[Stamp] = {node.fact(PUMP_ID, hive.host._clock()).provenance[0].stamp for node in hive.host.nodes.values()}
-    assert stamps == {fact.provenance[0].stamp}
-    assert FIRST_MS < fact.provenance[0].stamp.ms < FIRST_MS + 1_000

@@ -11,7 +11,6 @@ from hive_mind.hive.policy.node_policy import (
     confidence_now,
     decayed,
     is_expired,
-    is_hidden,
     lifetime,
 )
 from hive_mind.model.evidence import Assertion, Stamp, Statement
@@ -26,38 +25,9 @@ def said(ttl_ms: int = 0, expires_ms: int = 0) -> Assertion:
     return Assertion("f", "ann", "doc", 0.8, Stamp(HIVE_MS - HOUR_MS), Statement("The sky is blue."), ttl_ms, expires_ms)
 
 
-def test_forgetting_is_off_unless_it_is_turned_on():
-    old = said(ttl_ms=1, expires_ms=1)
-
-    assert not ExpirySettings().is_on
-    assert not is_hidden(old, 0, HIVE_MS, NOW, ExpirySettings())
-    assert confidence_now(0.8, Stamp(0), HIVE_MS, ExpirySettings()) == 0.8
-    assert lifetime(0, HIVE_MS, ExpirySettings()) == Lifetime(0, 0)
-
-
-def test_a_day_at_one_percent_an_hour_leaves_79_percent():
-    slowly = replace(ON, decay_per_hour=0.01)
-    assert isclose(decayed(1.0, 24.0, 0.01), exp(-0.24))
-    assert isclose(confidence_now(0.5, Stamp(HIVE_MS - 24 * HOUR_MS), HIVE_MS, slowly), 0.5 * exp(-0.24))
-
-
 def test_a_fact_from_the_future_has_not_faded():
     assert decayed(0.7, -5.0) == 0.7
     assert confidence_now(0.7, Stamp(HIVE_MS + HOUR_MS), HIVE_MS, ON) == 0.7
-
-
-def test_without_a_trusted_clock_nothing_fades():
-    assert confidence_now(0.7, Stamp(0), None, ON) == 0.7
-
-
-def test_an_assertion_is_hidden_at_its_moment_and_collected_after_the_grace():
-    short = said(ttl_ms=HOUR_MS, expires_ms=HIVE_MS)
-    before, grace_over = HIVE_MS - 1, HIVE_MS + ON.grace_ms
-
-    assert not is_hidden(short, SEEN_NOW, before, NOW, ON)
-    assert is_hidden(short, SEEN_NOW, HIVE_MS, NOW, ON)
-    assert not is_expired(short, SEEN_NOW, grace_over - 1, NOW, ON.grace_ms)
-    assert is_expired(short, SEEN_NOW, grace_over, NOW, ON.grace_ms)
 
 
 def test_without_its_authors_clock_a_time_to_live_is_counted_from_when_it_was_first_seen():
@@ -78,17 +48,6 @@ def test_without_a_trusted_clock_here_an_authors_moment_is_not_believed_to_have_
     assert not is_expired(fresh, SEEN_NOW, None, NOW)
     assert is_expired(fresh, SEEN_NOW - HOUR_MS, None, NOW)
     assert not is_expired(said(expires_ms=1), 0, None, NOW)
-
-
-def test_a_refresh_lives_on_when_the_assertion_before_it_is_collected():
-    old = said(ttl_ms=HOUR_MS, expires_ms=HIVE_MS - HOUR_MS)
-    refresh = replace_expiry(old, HIVE_MS + HOUR_MS)
-    assert is_expired(old, 0, HIVE_MS, NOW)
-    assert not is_expired(refresh, 0, HIVE_MS, NOW)
-
-
-def replace_expiry(assertion: Assertion, expires_ms: int) -> Assertion:
-    return Assertion(**{name: getattr(assertion, name) for name in assertion.__struct_fields__} | {"expires_ms": expires_ms})
 
 
 def test_an_author_writes_its_own_time_to_live_or_the_hives_and_no_moment_without_a_clock():

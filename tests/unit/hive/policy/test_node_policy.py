@@ -52,21 +52,6 @@ def test_a_moderators_word_covers_everything_up_to_it_and_an_agents_only_its_own
     assert not other.is_withdrawn(assertion(ms=FIRST_MS + 11))
 
 
-def test_redacted_is_redacted_whatever_the_time():
-    one = policy()
-    tell(one, f"redacted/{PUMP_ID}")
-    assert one.is_withdrawn(assertion(ms=1 << 47))
-    assert set(one.policy.withdrawn()) == {PUMP_ID}
-
-
-def test_what_a_stranger_writes_has_no_force():
-    one = policy()
-    for key in (f"redacted/{PUMP_ID}", f"retracted/{PUMP_ID}", f"quarantine/{PUMP_ID}", f"retracted/{PUMP_ID}/ines"):
-        tell(one, key, by="bo")
-    assert not one.is_withdrawn(assertion())
-    assert not one.is_quarantined(PUMP_ID)
-
-
 def test_quarantine_ends_when_a_moderator_says_so():
     one = policy()
     tell(one, f"quarantine/{PUMP_ID}")
@@ -208,6 +193,7 @@ def test_a_refresh_gives_a_new_time_and_collecting_the_old_one_leaves_it(hive):
     assert len(hive.listed("n0").facts[0].provenance) == 1
 
 
+@pytest.mark.parametrize("hive", ["flat"], indirect=True)
 def test_gossip_makes_nothing_immortal(hive):
     """However often it is passed on, an assertion expires when its author said."""
     hive.say("n0", ttl_ms=DAY_MS)
@@ -219,6 +205,7 @@ def test_gossip_makes_nothing_immortal(hive):
     assert hive.who_has() == set()
 
 
+@pytest.mark.parametrize("hive", ["single"], indirect=True)
 def test_the_hives_own_time_holds_where_the_author_names_none(hive):
     hive.say("n0")
     later(hive, DAY_MS - HOUR_MS)

@@ -2,7 +2,6 @@ import gc
 import json
 import sys
 from collections.abc import Callable
-from itertools import permutations
 
 import pytest
 from msgspec import structs
@@ -44,17 +43,6 @@ def test_equal_stamps_with_different_values_end_alike_everywhere():
     assert here.entries() == there.entries()
 
 
-def test_taking_an_entry_twice_changes_nothing():
-    here, there = copies()
-    entry = here.write("agent/ann", "{}", "ann", at(1))
-
-    assert there.take([entry], NOW_MS) == (entry,)
-    version = there.version
-
-    assert there.take([entry], NOW_MS) == ()
-    assert there.version == version
-
-
 def test_a_later_stranger_does_not_shadow_a_moderator():
     here, _ = copies()
     here.write("trust/ann", "0.2", "mod", at(1))
@@ -85,14 +73,6 @@ def test_what_a_moderator_did_in_office_stays_and_what_it_does_afterwards_is_voi
     assert here.get("redacted/f1") is True
     assert here.get("redacted/f2") is None
     assert here.may_write("redacted/f2", "may")
-
-
-def test_only_founders_appoint():
-    here, _ = copies()
-    here.write("moderator/may", "true", "mod", at(1))
-    here.take([RegistryEntry("moderator/eve", "true", at(2), "may")], NOW_MS)
-    assert here.moderators == {"mod", "may"}
-    assert here.may_write("moderator/eve", "may")
 
 
 @pytest.mark.parametrize(
@@ -221,14 +201,6 @@ def test_a_second_sweep_by_an_earlier_time_forgets_what_the_first_let_be():
     assert len(here) == 0
 
 
-def test_what_was_forgotten_leaves_no_trace_in_the_fingerprint():
-    here, there = copies()
-    here.take([RegistryEntry("agent/ann", "{}", at(10**9), "ann")], None)
-    here.sweep(NOW_MS, lambda _: False)
-    assert here.fingerprint(b"s") == there.fingerprint(b"s")
-    assert len(here) == 0
-
-
 def test_the_fingerprint_depends_on_entries_and_session():
     here, there = copies()
     before = here.fingerprint(b"s")
@@ -294,7 +266,12 @@ REAPPOINTED = RegistryEntry("moderator/may", "true", at(8), "mod")
 IN_OFFICE, AFTERWARDS, IN_BETWEEN = decided("0.5", 3, 1), decided("2", 6, 1), decided("2", 9, 1)
 
 
-@pytest.mark.parametrize("order", list(permutations([APPOINTED, IN_OFFICE, DISMISSED, AFTERWARDS])))
+def both_ways(*entries: RegistryEntry) -> list[tuple[RegistryEntry, ...]]:
+    """Every order is drawn in tests/laws."""
+    return [entries, entries[::-1]]
+
+
+@pytest.mark.parametrize("order", both_ways(APPOINTED, IN_OFFICE, DISMISSED, AFTERWARDS))
 def test_a_dismissed_moderators_entries_are_nobodys_and_undo_nothing_that_it_decided_in_office(order):
     here = Registry(["mod"])
 
@@ -307,7 +284,7 @@ def test_a_dismissed_moderators_entries_are_nobodys_and_undo_nothing_that_it_dec
     assert not here.is_after_dismissal(IN_OFFICE)
 
 
-@pytest.mark.parametrize("order", list(permutations([APPOINTED, DISMISSED, AFTERWARDS, REAPPOINTED, IN_BETWEEN])))
+@pytest.mark.parametrize("order", both_ways(APPOINTED, DISMISSED, AFTERWARDS, REAPPOINTED, IN_BETWEEN))
 def test_who_is_appointed_again_decides_from_then_on_and_what_it_said_in_between_stays_nobodys(order):
     here = Registry(["mod"])
 
@@ -382,14 +359,3 @@ def test_what_others_say_of_who_is_in_office_makes_no_decision_dearer():
     assert here.version_of("trust") == version
     assert here.moderators == {"mod", "bo"}
     assert calls_made(lambda: decide(here, 4)) == first
-
-
-def test_who_was_appointed_beyond_hive_time_is_in_office_no_more():
-    here, _ = copies()
-    here.write("moderator/bo", "true", "mod", at(10 * DRIFT_MS))
-    assert here.with_prefix("moderator/") == {"moderator/bo": True}
-
-    here.sweep(NOW_MS, lambda _: True)
-
-    assert here.with_prefix("moderator/") == {}
-    assert here.moderators == {"mod"}

@@ -14,7 +14,7 @@ from hive_mind.hive.replication import GossipSettings
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, RegistryEntry
-from tests.hives import FIRST_MS, MODERATOR, PUMP_ID, Hive, flat, keyring, settings, sharded
+from tests.hives import FIRST_MS, MODERATOR, PUMP_ID, Hive, flat, keyring, settings
 
 TEN_YEARS_MS = 10 * 365 * 24 * 3_600_000
 
@@ -24,14 +24,6 @@ LIMIT = 4_000
 
 def entries(hive: Hive, name: str) -> tuple[RegistryEntry, ...]:
     return hive.nodes[name].registry.entries()
-
-
-@pytest.mark.parametrize("make", [flat, sharded], ids=["flat", "sharded"])
-def test_what_is_written_at_one_node_everybody_knows(make):
-    hive = Hive(make())
-    assert hive.write("n0", "agent/ines", '{"domain": "pumps"}', by="ines") == ""
-    for name in hive.topology.nodes:
-        assert hive.nodes[name].registry.get("agent/ines") == {"domain": "pumps"}
 
 
 def test_an_entry_is_durable_before_it_is_told():

@@ -110,16 +110,6 @@ def test_a_seal_of_one_kind_is_none_of_another():
     assert not is_sealed_removal(RING, "all", msgspec.structs.replace(REMOVAL, seal=GIVEN.seal))
 
 
-def test_what_travelled_is_still_sealed():
-    def travelled(kind, value):
-        return msgspec.msgpack.decode(msgspec.msgpack.encode(value), type=kind)
-
-    assert is_sealed(RING, "all", travelled(type(GIVEN), GIVEN))
-    assert is_sealed_removal(RING, "all", travelled(Removal, REMOVAL))
-    assert is_sealed_head(RING, "all", travelled(Head, HEAD))
-    assert is_sealed_entry(RING, travelled(RegistryEntry, ENTRY))
-
-
 def test_without_seals_everybody_is_believed_and_nothing_is_added():
     given = sealed(UNSEALED, "all", OWN, assertion())
     assert given.seal == b""

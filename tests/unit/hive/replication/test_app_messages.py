@@ -105,19 +105,6 @@ def test_a_death_after_any_effect_neither_loses_nor_doubles_anything(name: str, 
     assert town.log("bob") == ["ann 0", "ann 1", "ann 2"]
 
 
-def test_what_comes_too_early_waits_for_what_is_missing() -> None:
-    town = Town("ann", "bob")
-    for number in range(3):
-        town.say("ann", "bob", str(number))
-    lost = town.network.popleft()
-    town.deliver()
-    assert town.log("bob") == []
-    town.network.append(lost)
-    town.deliver()
-
-    assert town.log("bob") == ["ann 0", "ann 1", "ann 2"]
-
-
 def test_one_that_lost_its_memory_acts_on_what_is_new_to_it_only() -> None:
     town = Town("ann", "bob")
     town.say("ann", "bob", "before")

@@ -107,7 +107,7 @@ def test_what_was_confirmed_is_asked_again_after_hours_as_the_holder_may_have_he
     assert hive.who_has() == {author}
 
     share._proofs = known
-    hive.wait(7 * HOUR_MS, step_ms=5_000)
+    hive.wait(7 * HOUR_MS, step_ms=60_000)
 
     assert hive.who_has() == set()
 

@@ -22,14 +22,6 @@ from hive_mind.model.messages import Announce, Message, RegistryEntry, Span, Syn
 from tests.unit.hive.exchanging import NOTHING, NOW, Entries, first_steps, meet, steps, two
 
 
-def test_one_exchange_brings_both_what_they_lack():
-    ada, bert = two()
-    ada.say("The pump is red.", "The door is open.")
-    bert.say("The tank is full.")
-    assert len(meet(ada, bert)) == 5
-    assert sorted(ada.contents()) == sorted(bert.contents()) == ["The door is open.", "The pump is red.", "The tank is full."]
-
-
 def test_who_agrees_says_so_in_two_short_messages():
     ada, bert = two()
     ada.say(*[f"Fact {number}." for number in range(300)])

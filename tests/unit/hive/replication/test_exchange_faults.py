@@ -5,39 +5,10 @@ import tracemalloc
 import msgspec
 import pytest
 
-from benchmarks.crowd import Member
 from hive_mind.crdt.context import pack
 from hive_mind.hive.replication import GossipSettings
-from hive_mind.model.messages import Message, Span
-from tests.unit.hive.exchanging import NOTHING, NOW, first_steps, meet, two
-
-
-@pytest.mark.parametrize("lost", range(6))
-def test_whichever_message_is_lost_the_next_exchange_completes(lost):
-    ada, bert = two()
-    ada.say(*[f"Fact {number}." for number in range(100)])
-    bert.say(*[f"Fact {number}!" for number in range(100)])
-    sent: list[tuple[Member, Member, Message]] = [(ada, bert, ada.offer(NOW))]
-    for number, (sender, receiver, message) in enumerate(sent):
-        if number != lost:
-            sent += [(receiver, sender, answer) for answer in receiver.receive(sender.name, message, NOW)]
-
-    meet(bert, ada)
-
-    assert ada.share.members.live == bert.share.members.live
-
-
-def test_every_message_three_times_changes_nothing_more_and_ends():
-    ada, bert = two()
-    ada.say(*[f"Fact {number}." for number in range(100)])
-    bert.say(*[f"Fact {number}!" for number in range(100)])
-    sent: list[tuple[Member, Member, Message]] = [(ada, bert, ada.offer(NOW))]
-    for sender, receiver, message in sent:
-        for _ in range(3):
-            sent += [(receiver, sender, answer) for answer in receiver.receive(sender.name, message, NOW)]
-        assert len(sent) < 200
-
-    assert (ada.share.members, len(ada.share)) == (bert.share.members, 200)
+from hive_mind.model.messages import Span
+from tests.unit.hive.exchanging import NOTHING, NOW, first_steps, two
 
 
 def test_a_step_for_a_former_boot_is_dropped():

@@ -20,20 +20,6 @@ def test_a_removal_reaches_who_still_has_the_assertion(who_begins):
     assert bert.share.proof(dot(ada.share.members.actor, 1)) is not None
 
 
-def test_what_was_removed_does_not_come_back_from_who_missed_it():
-    ada, bert, cleo = two("ada", "bert", "cleo")
-    ada.say("Wrong.")
-    meet(ada, cleo)
-    ada.take_back("Wrong.")
-    meet(ada, bert)
-    for _ in range(3):
-        meet(cleo, bert)
-        meet(ada, cleo)
-        meet(bert, ada)
-
-    assert ada.contents() == bert.contents() == cleo.contents() == []
-
-
 def test_who_took_over_the_past_can_convince_others_of_it():
     """The only other one with the proof loses it to an old backup, and has the assertion again."""
     ada, bert = two()
@@ -64,17 +50,6 @@ def test_a_past_of_which_there_is_no_proof_is_taken_over_without(who_begins):
 
     assert ada.share.members == bert.share.members
     assert len(meet(ada, bert)) == 2
-
-
-def test_a_refresh_survives_the_removal_of_what_it_refreshes():
-    ada, bert = two()
-    ada.say("The pump is red.")
-    meet(ada, bert)
-    bert.take_back("The pump is red.")
-    ada.say("The pump is red.")
-    meet(ada, bert)
-
-    assert ada.contents() == bert.contents() == ["The pump is red."]
 
 
 @pytest.mark.parametrize("who_begins", [0, 1])

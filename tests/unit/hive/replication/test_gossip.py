@@ -27,11 +27,6 @@ def trusted(_peer: str) -> float:
     return 1.0
 
 
-def test_the_defaults_are_those_of_the_design():
-    assert (DEFAULTS.fanout, DEFAULTS.top_k, DEFAULTS.min_confidence) == (2, 10, 0.3)
-    assert (DEFAULTS.round_robin_every, DEFAULTS.trust_floor) == (4, 0.2)
-
-
 def test_the_first_round_comes_soon_and_not_for_all_at_once():
     starts = set()
     for seed in range(20):

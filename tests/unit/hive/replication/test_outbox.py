@@ -165,28 +165,6 @@ def test_who_left_is_not_waited_for_and_a_new_holder_is():
     assert send.to == ("n5",)
 
 
-def test_large_posts_are_cut_and_every_dot_travels_once():
-    box, _, dots = outbox(*(f"Fact {number}." for number in range(33)))
-    _, sends = box.post(["n1"], (("all", dots[:4]), ("all", dots[4:])), 0)
-
-    sizes = [sum(len(changes.adds) for changes in send.message.changes) for send in sends]
-    assert max(sizes) <= SETTINGS.batch_dots_max
-    sent = [given.dot for send in sends for changes in send.message.changes for given in changes.adds]
-    assert sorted(sent) == sorted(dots)
-
-
-def test_another_boot_sends_again_what_nobody_confirmed():
-    box, own, dots = outbox()
-    (record,), _ = box.post(["n1"], (("all", dots),), 0)
-    again = Outbox(SETTINGS, Random(2), {"all": own}.__getitem__)
-
-    again.load(record.value, 77)
-
-    assert again.wake_at_ms() == 77
-    _, sends = again.due(77, holders, "n0")
-    assert [send.message.changes[0].adds for send in sends] == [tuple(own.all_sealed())]
-
-
 @pytest.mark.parametrize("make", [flat, sharded], ids=["flat", "sharded"])
 def test_what_was_never_delivered_is_delivered_after_a_restart(make):
     hive = Hive(make())
@@ -203,17 +181,6 @@ def test_what_was_never_delivered_is_delivered_after_a_restart(make):
 
     assert set(hive.topology.holders(hive.topology.home(PUMP_ID, author))) <= hive.who_has()
     assert not any(table == OUTBOX for table, _ in hive.kept[author])
-
-
-def test_while_half_of_all_messages_are_lost_everything_arrives_in_the_end():
-    hive = Hive(flat("n0", "n1", "n2", "n3"), settings(delivery=IMPATIENT))
-    hive.is_lost = lambda *_: hive.chance.random() < 0.5
-    texts = [f"Fact {number}." for number in range(30)]
-    for number, text in enumerate(texts):
-        hive.say(f"n{number % 4}", text)
-
-    hive.wait(120_000)
-    assert all(hive.who_has(text) == {"n0", "n1", "n2", "n3"} for text in texts)
 
 
 def test_a_member_that_was_down_has_everything_when_it_is_back():

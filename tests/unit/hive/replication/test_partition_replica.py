@@ -28,13 +28,6 @@ def copied(one, court: Court = COURT, name: str = "n1"):
     return other
 
 
-def test_every_assertion_lies_under_a_dot_of_its_own():
-    here = share()
-    said(here, assertion(), assertion("The door is open."), assertion(agent="bo"))
-    assert len(here) == len(set(dots_of(here))) == 3
-    assert {given.assertion.agent for given in here.assertions(PUMP_ID)} == {"ines", "bo"}
-
-
 def test_who_says_it_again_replaces_its_own_words_and_nobody_elses():
     here = share()
     said(here, assertion(confidence=0.4), assertion(agent="bo"), assertion(root="a book"))
@@ -47,18 +40,6 @@ def test_who_says_it_again_replaces_its_own_words_and_nobody_elses():
         ("ines", "ines", 0.9),
     ]
     assert [removal.why for removal in taken.removals] == ["superseded"]
-
-
-def test_what_was_taken_back_is_gone_and_its_proof_is_kept():
-    here = share()
-    said(here)
-    (own,) = dots_of(here)
-
-    here.remove(PUMP_ID, [own], "ines", "retracted", Stamp(FIRST_MS + 1), COURT)
-
-    assert len(here) == 0
-    assert not here.members.contains(PUMP_ID)
-    assert here.proof(own).by == "ines"
 
 
 def test_taking_the_same_twice_changes_nothing_and_writes_nothing():

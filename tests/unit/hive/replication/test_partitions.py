@@ -312,16 +312,6 @@ def test_a_group_that_gets_a_member_hands_it_everything():
     assert hive.live("s9").get(f"group:{group}") == hive.live(old)[f"group:{group}"]
 
 
-def test_a_sure_fact_is_kept_by_everyone_and_counted_once():
-    hive = Hive(federated(root="root"))
-    hive.say("n0", confidence=0.95)
-
-    assert hive.who_has() == set(hive.topology.nodes)
-    gathered = hive.ask("s0")
-    assert (gathered.pool.ids, gathered.statistics.documents) == ((PUMP_ID,), 1)
-    assert hive.found("s0", is_local=True) == [PUMP]
-
-
 def test_a_sure_fact_with_fifty_groups_has_two_assertions_and_is_one_fact():
     hive = Hive(federated().__class__({f"g{number:02}": (f"node {number:02}",) for number in range(50)}))
     hive.say("node 00", confidence=0.95)
@@ -332,25 +322,6 @@ def test_a_sure_fact_with_fifty_groups_has_two_assertions_and_is_one_fact():
     assert len(gathered.pool) == gathered.statistics.documents == 1
     assert len(dots) <= 4
     assert [row.agent for row in hive.listed("node 07").facts[0].provenance] == ["ines", "bo"]
-
-
-def test_who_confirms_a_copy_confirms_the_fact_at_its_home():
-    hive = Hive(federated())
-    hive.say("n0", confidence=0.95)
-
-    hive.say("s1", agent="bo", confidence=0.5)
-
-    (fact,) = hive.listed("n1").facts
-    assert [row.agent for row in fact.provenance] == ["ines", "bo"]
-    assert hive.ask("s0").statistics.documents == 1
-
-
-def test_a_less_sure_fact_stays_in_its_group_and_is_found_by_who_asks_all():
-    hive = Hive(federated())
-    hive.say("n0", confidence=0.89)
-    assert hive.who_has() == {"n0", "n1"}
-    assert hive.found("s0", is_local=True) == []
-    assert hive.found("s0") == [PUMP]
 
 
 def test_with_the_fact_its_copies_go():

@@ -25,38 +25,6 @@ def provenance(hive: Hive, id: str = PUMP_ID):
     return known(hive)[id].provenance
 
 
-@pytest.mark.parametrize("to", [flat("x", "y"), federated(), sharded()], ids=lambda to: to.name)
-def test_facts_keep_their_authors_sources_times_and_confidence(to):
-    hive = Hive(flat())
-    hive.say("n0", agent="ines", root="manual")
-    hive.clock.pass_(HOUR_MS)
-    hive.say("n1", agent="ben", root="visit", confidence=0.95)
-    before = known(hive)
-    hive.clock.pass_(HOUR_MS)
-
-    after = known(moved(hive, to))
-
-    assert after == before
-    assert after[PUMP_ID].confirmations == 1
-
-
-def test_what_never_left_its_author_goes_along():
-    hive = Hive(sharded())
-    hive.is_lost = lambda *_: True
-    hive.say("n0", *(f"Pump {number} is red." for number in range(20)))
-    assert len(known(moved(hive, flat("x")))) == 20
-
-
-def test_what_was_taken_back_while_nobody_heard_of_it_stays_gone():
-    hive = Hive(flat())
-    hive.say("n0")
-    hive.is_lost = lambda *_: True
-    hive.take_back("n0")
-
-    assert known(hive) != {}
-    assert known(moved(hive, sharded())) == {}
-
-
 def test_a_proof_that_came_before_what_it_is_about_counts():
     hive = Hive(flat("n0", "n1", "n2"))
     hive.down.add("n2")
@@ -107,13 +75,6 @@ def test_sure_facts_are_copied_to_every_group():
 
     assert other.who_has(PUMP) == {"n0", "n1", "s0", "s1"}
     assert other.who_has(VALVE) == {"n0", "n1"}
-
-
-def test_copies_that_every_group_had_are_one_fact_again():
-    hive = Hive(federated())
-    hive.say("s0", confidence=0.95)
-    before = known(hive)
-    assert known(moved(hive, flat("x", "y"))) == before
 
 
 def test_vectors_travel_along():
@@ -176,18 +137,6 @@ def test_saying_it_again_at_its_new_node_says_nothing_new():
 
     assert held.refused == ""
     assert other.sent == []
-
-
-def test_a_fact_expires_when_it_would_have_where_it_was():
-    hive = Hive(flat("x"), FORGETFUL)
-    hive.say("x", ttl_ms=2 * HOUR_MS)
-    hive.clock.pass_(HOUR_MS)
-
-    other = moved(hive, flat("y"), FORGETFUL)
-
-    assert list(known(other)) == [PUMP_ID]
-    other.clock.pass_(HOUR_MS)
-    assert other.fact("y") is None
 
 
 def test_what_has_expired_does_not_come_back():

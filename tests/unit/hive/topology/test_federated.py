@@ -115,11 +115,6 @@ def test_a_root_that_leaves_takes_its_own_group_along():
     assert (alone.groups, alone.root) == ({"root": ("x",)}, None)
 
 
-def test_the_same_nodes_keep_the_same_version():
-    hive = Federated(GROUPS, root="top")
-    assert hive.with_nodes(reversed(hive.nodes)) is hive
-
-
 def test_later_changes_of_what_it_was_made_from_change_nothing():
     groups = {"a": ["a1"]}
     hive = Federated(groups)

@@ -1,6 +1,3 @@
-import pytest
-
-from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology import Flat, ReplicaSet
 
 
@@ -27,11 +24,3 @@ def test_one_is_asked_and_that_is_the_asker_if_it_can():
 def test_who_is_no_node_keeps_nothing_and_has_no_peers():
     flat = Flat(("a",))
     assert flat.held_by("x") == flat.peers("x") == flat.holders("p0000") == ()
-
-
-def test_other_nodes_make_another_version():
-    flat = Flat(("a", "b"))
-    assert flat.with_nodes(["b", "a", "b"]) is flat
-    assert flat.with_nodes("abc") == Flat(("a", "b", "c"), epoch=2)
-    with pytest.raises(InvalidInput, match="at least one node"):
-        flat.with_nodes(())

@@ -35,28 +35,11 @@ def max_per_mean(placement: Placement) -> float:
     return max(held) * len(held) / sum(held)
 
 
-@pytest.mark.parametrize(("nodes", "sets", "spares"), [(1, [1], 0), (2, [2], 0), (3, [3], 0), (5, [3], 2), (6, [3, 3], 0)])
-def test_nodes_form_sets_of_three_and_the_rest_are_spares(nodes, sets, spares):
-    placement = first_placement(named(nodes))
-    assert [len(members) for members in placement.sets] == sets
-    assert len(placement.spares) == spares
-    assert placement.nodes == tuple(named(nodes))
-
-
 def test_fifty_nodes_hold_even_shares():
     placement = first_placement(named(50))
     assert len(placement.sets) == 16
     assert max_per_mean(placement) <= 1.20
     assert set(loads(placement).values()) == {64}
-
-
-@pytest.mark.parametrize(("replicas", "partitions"), [(1, 7), (2, 64), (5, 1000), (3, 4)])
-def test_replicas_and_partitions_can_be_set(replicas, partitions):
-    placement = first_placement(named(23), replicas, partitions)
-    assert {len(members) for members in placement.sets} == {replicas}
-    assert len(placement.table) == partitions
-    shares = [loads(placement)[n] for n in range(len(placement.sets))]
-    assert max(shares) - min(shares) <= 1
 
 
 def test_nodes_with_neighbouring_names_are_in_different_sets():
@@ -73,11 +56,6 @@ def test_what_cannot_be_placed_is_refused():
         first_placement("a", replicas=0, partitions=8)
     with pytest.raises(InvalidInput, match="3 and 0"):
         first_placement("a", partitions=0)
-
-
-def test_the_same_nodes_keep_the_same_placement():
-    placement = first_placement(named(7))
-    assert placement.with_nodes(reversed(named(7))) is placement
 
 
 def test_a_spare_takes_the_place_of_a_leaver_and_nothing_else_moves():

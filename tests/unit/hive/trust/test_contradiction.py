@@ -135,11 +135,6 @@ def test_a_speaker_does_not_contradict_itself_by_saying_other_things():
     assert conflicts(said("I have 2 dogs.", speaker="Ann"), said("I have 3 dogs.", speaker="Ann"))
 
 
-def test_what_a_speaker_says_on_another_day_is_news_and_no_contradiction():
-    one, other = said("I have 2 dogs.", "dogs", "Ann", "2023-01-01"), said("I have 3 dogs.", "dogs", "Ann", "2024-01-01")
-    assert not conflicts(one, other)
-
-
 @pytest.mark.parametrize(
     ("said_at", "other_said_at", "speaker", "agree"),
     [
@@ -181,13 +176,6 @@ def test_a_later_word_corrects_an_earlier_one_about_the_same_and_what_somebody_s
 ):
     assert [corrects(said(later, speaker="Ann"), said(earlier, speaker=name)) for name in ("Ann", "Bob")] == [of_one, of_two]
     assert corrects(said(later, said_at="2024"), said(earlier, said_at="2023")) is of_one
-
-
-def test_two_readings_at_two_times_of_day_agree():
-    one = said("CPU load is 40 percent.", "load", said_at="2024-01-01T10:00:00Z")
-    other = said("CPU load is 60 percent.", "load", said_at="2024-01-01T10:01:00Z")
-    assert not conflicts(one, other)
-    assert conflicts(said("CPU load is 40 percent.", "load"), other)
 
 
 def test_two_speakers_speak_of_themselves_but_of_one_gateway():

@@ -30,17 +30,9 @@ def trust_of(agent: str, *ratings: Rating, moderators: tuple[str, ...] = (), **w
     return found[agent].trust if agent in found else 1.0
 
 
-def test_an_agent_nobody_has_rated_is_trusted_exactly_one():
-    assert TrustBook(Registry()).of("ann", NOW_MS) == 1.0
-
-
 def test_good_experience_raises_trust_and_bad_lowers_it_by_the_beta_rule():
     assert trust_of("ann", Rating("bob", "ann", 6, 0, NOW_MS)) == pytest.approx(2 * 7 / 8)
     assert trust_of("ann", Rating("bob", "ann", 0, 6, NOW_MS)) == pytest.approx(2 * 1 / 8)
-
-
-def test_nobody_rates_itself():
-    assert trust_of("ann", Rating("ann", "ann", 20, 0, NOW_MS)) == 1.0
 
 
 def test_one_rater_counts_for_twenty_at_the_most():
