@@ -3,7 +3,6 @@
 `tests/contract` tries wrong credentials, missing hubs, throttling, sends in doubt and cut connections with them.
 """
 
-import asyncio
 import gc
 import ssl
 import threading
@@ -19,8 +18,6 @@ pytest.importorskip("azure.eventhub")
 
 from azure.core.credentials import AccessToken
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient, TransportType
-from azure.eventhub.aio import EventHubConsumerClient as AsyncConsumer
-from azure.eventhub.aio import EventHubProducerClient as AsyncProducer
 from azure.eventhub.exceptions import AuthenticationError
 
 from tests.servers.azure_pace import hasten
@@ -100,21 +97,6 @@ def test_events_come_in_order_with_everything_their_sender_gave_them(broker, hub
     assert str(place["last_enqueued_offset"]) == str(events[-1].offset)
 
 
-@pytest.mark.slow
-def test_reading_goes_on_after_an_event_or_at_a_time(broker, hub):
-    with producer(broker, hub) as client:
-        for number in range(10):
-            client.send_event(EventData(str(number)), partition_id="0")
-    everything = received(broker, hub, 10, "0")
-
-    def bodies(position, count, **options):
-        return [event.body_as_str() for event in received(broker, hub, count, "0", position, **options)]
-
-    assert bodies(everything[6].offset, 3) == ["7", "8", "9"]
-    assert bodies(everything[6].sequence_number, 4, starting_position_inclusive=True) == ["6", "7", "8", "9"]
-    assert bodies(everything[0].enqueued_time, 10, starting_position_inclusive=True)[-1] == "9"
-
-
 def test_large_batches_arrive_whole(broker, hub):
     with producer(broker, hub) as client:
         batch = client.create_batch(partition_id="1")
@@ -124,27 +106,6 @@ def test_large_batches_arrive_whole(broker, hub):
 
     events = received(broker, hub, 9, "1")
     assert [next(event.body) for event in events] == [bytes([number]) * 100_000 for number in range(9)]
-
-
-async def test_the_asynchronous_clients_work_too(broker, hub):
-    there = broker.connection_string()
-    async with AsyncProducer.from_connection_string(there, eventhub_name=hub) as client:
-        for number in range(10):
-            await client.send_event(EventData(str(number)), partition_id="3")
-    events, is_enough = [], asyncio.Event()
-
-    async def on_event(_, event):
-        events.append(event.body_as_str())
-        if len(events) == 10:
-            is_enough.set()
-
-    async with AsyncConsumer.from_connection_string(there, "$Default", eventhub_name=hub) as client:
-        reading = asyncio.create_task(client.receive(on_event, partition_id="3", starting_position="-1"))
-        async with asyncio.timeout(WAIT_S):
-            await is_enough.wait()
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
-    assert events == [str(number) for number in range(10)]
 
 
 class Credential:

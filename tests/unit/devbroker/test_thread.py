@@ -1,6 +1,5 @@
 """A broker in a thread: start, use, stop, and start again."""
 
-import asyncio
 import gc
 import socket
 import threading
@@ -136,12 +135,3 @@ def test_the_connection_string_leads_to_the_broker():
 
 def test_the_key_is_not_shown():
     assert "secret" not in repr(BrokerSettings(key="secret", jwt="secret"))
-
-
-async def test_a_broker_may_live_in_a_thread_beside_an_event_loop():
-    with BrokerThread() as broker:
-        reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
-        writer.write(AMQP_HEADER)
-        assert await reader.readexactly(8) == AMQP_HEADER
-        writer.close()
-        await writer.wait_closed()
