@@ -35,10 +35,3 @@ def test_of_many_values_the_most_frequent_are_shown(tmp_path):
     field = described(collection, {"category": {f"value-{n:03}": n for n in range(1, 201)}}, 200).fields[0]
 
     assert (field.values_count, len(field.values), field.values[0]) == (200, VALUES_SHOWN, ("value-200", 200))
-
-
-def test_documents_that_are_left_out_are_told(tmp_path):
-    here = workspace(tmp_path)
-    (tmp_path / "documents" / "bad.md").write_bytes(b"\xff\xfe\x00")
-
-    assert [one.id for one in contents(here, here.collection("kb")).skipped] == ["bad.md"]

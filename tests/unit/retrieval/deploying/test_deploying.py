@@ -65,11 +65,6 @@ def test_what_was_measured_is_kept_with_the_deployment(place):
     assert outcome.entry.results == tuple(path.name for path in outcome.results)
 
 
-def test_force_needs_a_reason(place):
-    with pytest.raises(InvalidInput, match="give --reason"):
-        put(place, "worse", why=" ", force=True)
-
-
 def test_force_that_was_not_needed_is_not_recorded_as_such(place):
     put(place, "good")
 

@@ -331,16 +331,6 @@ def test_a_small_set_is_said_to_be_cross_validated_and_each_question_is_compared
     assert found.verdict.allowed
 
 
-def test_from_thirty_questions_on_half_of_them_decides(tmp_path: Path):
-    small, large = (
-        train_test_split(world(tmp_path / str(count), marked=False, questions=count).golden())
-        for count in (CROSSED_BELOW - 1, CROSSED_BELOW)
-    )
-
-    assert small.training == small.deciding
-    assert not set(map(str, large.training)) & set(map(str, large.deciding))
-
-
 def step(number: int, *answers: str, **sections: object) -> Step:
     return Step(number, config(**sections), "", evaluation(*answers, of=config(**sections)))
 
