@@ -153,21 +153,3 @@ def test_every_figure_has_its_name_and_stays_in_its_range(question, shown, answe
 def test_what_stands_behind_the_cut_changes_nothing(question, shown, answer, limit):
     shown = list({document: (document, *rest) for document, *rest in shown}.values())
     assert scored(question, shown, answer, limit) == scored(question, shown[:limit], answer, limit)
-
-
-@given(QUESTIONS, SHOWN, ANSWERS)
-def test_figures_of_the_order_agree_with_trec_eval(question, shown, answer):
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-    ranked = list(dict.fromkeys(document for document, *_ in shown))
-    judged = {document: max(0, judgement) for document, judgement in question.relevant.items()}
-    figures = score(question, ranked, [], [], None, answer, 5)
-    if not any(judged.values()):
-        assert figures["recall@5"] is figures["mrr@5"] is figures["ndcg@5"] is None
-        return
-    run = {"q": {document: float(9 - place) for place, document in enumerate(ranked[:5])}}
-    evaluator = pytrec_eval.RelevanceEvaluator({"q": judged}, {"recall.5", "recip_rank", "ndcg_cut.5"})
-    theirs = evaluator.evaluate(run)["q"] if ranked else {"recall_5": 0.0, "recip_rank": 0.0, "ndcg_cut_5": 0.0}
-
-    assert [figures[f"{name}@5"] for name in ("recall", "mrr", "ndcg")] == pytest.approx(
-        [theirs["recall_5"], theirs["recip_rank"], theirs["ndcg_cut_5"]], abs=1e-6
-    )

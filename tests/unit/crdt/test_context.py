@@ -40,12 +40,6 @@ def test_joining_swallows_dots_that_are_no_longer_beyond():
     assert (dict(context.up_to), context.beyond) == ({A: 5}, frozenset())
 
 
-def test_it_can_join_itself():
-    context = Context({A: 2}, [dot(B, 7)])
-    assert not context.join(context)
-    assert context == Context({A: 2}, [dot(B, 7)])
-
-
 def test_the_next_counter_follows_what_has_no_gap():
     assert Context({A: 2}, [dot(A, 9)]).next_counter(A) == 3
     assert Context().next_counter(A) == 1
@@ -90,14 +84,6 @@ def test_fresh_dots_of_one_actor_cost_a_few_bytes_altogether():
 
 def test_a_single_dot_costs_little_more_than_its_actor():
     assert len(pack([dot(A, 100_001)])) <= 12
-
-
-def test_order_and_repetitions_do_not_matter():
-    assert pack([dot(B, 1), dot(A, 2), dot(A, 1), dot(B, 1)]) == pack([dot(A, 1), dot(A, 2), dot(B, 1)])
-
-
-def test_nothing_is_no_bytes():
-    assert (pack([]), unpack(b"")) == (b"", ())
 
 
 @pytest.mark.parametrize("bits", [7, 14, 21])

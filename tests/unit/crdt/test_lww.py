@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from hive_mind.crdt import HybridClock, LWWRegister
@@ -98,10 +96,3 @@ def test_a_register_merges_with_itself_and_with_an_empty_one():
     assert not register.merge(register)
     assert not register.merge(LWWRegister())
     assert register.to_dict() == before
-
-
-def test_a_register_returns_from_json_as_it_was():
-    register = LWWRegister("alice")
-    assert LWWRegister.from_dict(json.loads(json.dumps(register.to_dict()))) == register
-    register.set({"a": [1]}, Stamp(5, 2, b"\x00" * 8))
-    assert LWWRegister.from_dict(json.loads(json.dumps(register.to_dict()))) == register

@@ -36,11 +36,6 @@ def exchanged(here, there, key=KEY):
     return only[0], only[1], messages, size
 
 
-def test_the_order_in_which_dots_came_does_not_matter():
-    dots = dots_of(ACTORS, 200)
-    assert DotIndex(Random(1).sample(dots, len(dots)), KEY).dots() == DotIndex(dots, KEY).dots() == tuple(sorted(dots))
-
-
 @pytest.mark.parametrize("count", [0, 1, 5, module.SMALL - 1, module.SMALL, module.SMALL + 1, 2_000])
 def test_few_and_many_dots_are_sorted_alike(count):
     dots = [dot(Random(n).randbytes(8), Random(n).randrange(1, 1 << 40)) for n in range(count)]

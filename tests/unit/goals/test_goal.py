@@ -23,11 +23,6 @@ def test_the_printed_example_is_a_goal_as_it_stands() -> None:
     assert satisfaction(goal, {"logs": "the password is x"}).violated == ("no_plaintext_passwords",)
 
 
-def test_names_are_written_as_files_do_and_as_python_does() -> None:
-    given = {"id": "g", "successCriteria": [{"id": "c"}], "acceptAt": 0.5}
-    assert Goal.model_validate(given) == Goal(id="g", success_criteria=[SuccessCriterion(id="c")], accept_at=0.5)
-
-
 def test_a_goal_without_criteria_is_judged_as_a_whole() -> None:
     goal = Goal(id="tidy", description="The shed is tidy.")
     assert [(one.id, one.metric, one.description) for one in goal.criteria] == [("tidy", "llm_judge", "The shed is tidy.")]

