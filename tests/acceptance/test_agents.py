@@ -79,20 +79,29 @@ class Running:
             self.process.stderr.close()
 
 
-def test_it_says_where_it_stands_and_ends_well_when_it_is_told_to(redis: RedisServer, tmp_path: Path) -> None:
-    with Running(redis, tmp_path, "ends", "--name", "ada", "--members", "ada") as ada:
+def test_it_says_where_it_stands_in_json_too_is_seen_by_prometheus_and_ends_well_when_it_is_told_to(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    pytest.importorskip("prometheus_client")
+    port = free_port()
+    with Running(redis, tmp_path, "ends", "--name", "ada", "--members", "ada", "--metrics", str(port), "--log", "json") as ada:
         ada.until_it_says("ada: ready")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as reply:
+            assert 'hive_bus_connected{node="ada"} 1.0' in reply.read().decode()
         ada.process.send_signal(signal.SIGTERM)
-
         assert ada.ended() == 0
         assert re.findall(r"ada: (\w+)", ada.text) == ["connecting", "ready", "finishing", "stopped"]
 
 
-def test_ctrl_c_ends_it_as_well_and_shows_in_its_code(redis: RedisServer, tmp_path: Path) -> None:
-    with Running(redis, tmp_path, "ctrl-c", "--name", "ada", "--members", "ada") as ada:
+def test_a_second_one_of_the_same_name_is_refused_and_ctrl_c_ends_the_first_as_well_and_shows_in_its_code(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as ada:
         ada.until_it_says("ada: ready")
+        with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as twin:
+            assert twin.ended() == 1
+            assert "error:" in twin.text
         ada.process.send_signal(signal.SIGINT)
-
         assert ada.ended() == 130
         assert "what was acknowledged is kept" in ada.text
 
@@ -103,11 +112,6 @@ def test_it_can_be_stopped_while_it_waits_and_says_for_whom_it_waits(redis: Redi
         ada.process.send_signal(signal.SIGTERM)
 
         assert ada.ended() == 0
-
-
-def test_without_the_others_it_goes_on_and_says_who_is_missing(redis: RedisServer, tmp_path: Path) -> None:
-    with Running(redis, tmp_path, "alone", "--name", "ada", "--members", "ada,ben", "--ready-s", "1") as ada:
-        assert "nothing was heard of ben" in ada.until_it_says(": ready")
 
 
 def test_one_that_leaves_hands_over_and_is_missed_by_nobody(redis: RedisServer, tmp_path: Path) -> None:
@@ -125,14 +129,6 @@ def test_one_that_leaves_hands_over_and_is_missed_by_nobody(redis: RedisServer, 
         ada.process.send_signal(signal.SIGTERM)
         assert ada.ended() == 0
         assert "nothing is heard of ben" not in ada.text
-
-
-def test_a_second_one_of_the_same_name_is_refused(redis: RedisServer, tmp_path: Path) -> None:
-    with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as ada:
-        ada.until_it_says(": ready")
-        with Running(redis, tmp_path, "twins", "--name", "ada", "--members", "ada") as twin:
-            assert twin.ended() == 1
-            assert "error:" in twin.text
 
 
 def test_commands_teach_and_ask_one_that_runs_and_open_a_killed_ones_memory(redis: RedisServer, hive_mind: HiveMind) -> None:
@@ -185,15 +181,6 @@ def test_a_memory_that_a_process_keeps_open_is_copied_and_what_needs_it_alone_sa
         if not is_served:
             served = hive_mind("serve", "--agent", "ada")
             assert (served.code, ending in served.err) == (1, True), served.err
-
-
-def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_path: Path) -> None:
-    pytest.importorskip("prometheus_client")
-    port = free_port()
-    with Running(redis, tmp_path, "shows", "--name", "ada", "--members", "ada", "--metrics", str(port), "--log", "json") as ada:
-        ada.until_it_says(": ready")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as reply:
-            assert 'hive_bus_connected{node="ada"} 1.0' in reply.read().decode()
 
 
 @pytest.mark.parametrize(

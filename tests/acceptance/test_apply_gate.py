@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.cli.fleet.gate import applied_in, fleet_change, judge_runs
+from hive_mind.cli.fleet.gate import fleet_change, judge_runs
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.planning.desired import desired
 from hive_mind.control.remembering import Remembered
@@ -208,10 +208,6 @@ def test_an_arm_is_as_large_as_the_fleet(town: Town):
     assert (change.wanted.arm.kind, change.wanted.arm.agents, change.wanted.arm.groups) == ("federated", 4, 2)
     assert change.wanted.retrieval.ranking is not None
     assert change.wanted.retrieval.ranking.semantic_weight == 0.3
-
-
-def test_nothing_is_applied_in_a_home_without_the_fleet(tmp_path: Path):
-    assert applied_in(FleetFolder(tmp_path, "town")) == []
 
 
 def test_a_drop_in_one_data_set_refuses_the_change_whatever_the_others_say(tmp_path: Path):

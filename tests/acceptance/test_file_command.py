@@ -84,17 +84,6 @@ def test_the_schema_is_json(hive_mind: HiveMind) -> None:
     assert hive_mind("file", "explain", "manifest", "--schema").json["required"] == ["apiVersion", "kind", "metadata", "spec"]
 
 
-def test_in_a_process_of_its_own_the_exit_code_is_the_same(hive_mind: HiveMind, tmp_path: Path) -> None:
-    file = tmp_path / "bad.yaml"
-    file.write_text(within("  stor: kuzu\n"))
-
-    process = hive_mind.start("file", "validate", file, "-o", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    out, err = process.communicate(timeout=60)
-
-    assert (process.returncode, err) == (2, b"")
-    assert json.loads(out)[0]["problems"][0]["line"] == 7
-
-
 def test_the_commands_of_the_howto_do_what_it_says(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "manifests").symlink_to(ROOT / "manifests")
     monkeypatch.chdir(tmp_path)

@@ -38,10 +38,6 @@ def test_fields_are_explained_in_whole_and_in_part(hive_mind: HiveMind) -> None:
     assert (refused.code, "a goal has no spec.critera" in refused.err) == (2, True)
 
 
-def test_the_schema_is_printed(hive_mind: HiveMind) -> None:
-    assert hive_mind("file", "explain", "goal", "--schema").json["title"] == "hive-mind goal"
-
-
 def test_the_commands_of_the_howto_do_what_it_says(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     commands = [line.split()[1:] for line in HOWTO.splitlines() if line.startswith("    hive-mind file")]

@@ -77,14 +77,6 @@ def test_an_empty_index_finds_nothing(name: str) -> None:
     assert index.cosines(row, positions()).shape == (0,)
 
 
-def test_fewer_than_asked_for_are_returned_when_there_are_fewer(name: str) -> None:
-    index, rows = opened(name), unit_vectors(3, seed=5)
-    for position, row in enumerate(rows):
-        index.add(position, row)
-    assert sorted(index.top(rows[0], 10)[0].tolist()) == [0, 1, 2]
-    assert len(index.top(rows[0], 0)[0]) == 0
-
-
 def test_what_is_kept_can_be_had_back_bit_for_bit_and_what_is_not_is_none(name: str) -> None:
     index, rows = opened(name), unit_vectors(3, seed=11)
     index.add(0, rows[0])
@@ -105,27 +97,6 @@ def test_positions_may_have_gaps(name: str) -> None:
     index.add(900, rows[1])
     assert index.top(rows[1], 1)[0].tolist() == [900]
     assert np.isnan(index.cosines(rows[0], positions(0, 3, 900, 901))).tolist() == [True, False, False, True]
-
-
-def test_adding_a_position_again_replaces_its_vector(name: str) -> None:
-    index, rows = opened(name), unit_vectors(2, seed=7)
-    index.add(0, rows[0])
-    index.add(0, rows[1])
-    assert len(index) == 1
-    np.testing.assert_allclose(index.top(rows[1], 1)[1], [1.0], atol=1e-3)
-
-
-def test_a_removed_vector_is_not_found_and_can_come_back(name: str) -> None:
-    index, rows = opened(name), unit_vectors(2, seed=8)
-    index.add(0, rows[0])
-    index.add(1, rows[1])
-    index.remove(0)
-
-    assert index.top(rows[0], 5)[0].tolist() == [1]
-    assert np.isnan(index.cosines(rows[0], positions(0)))[0]
-
-    index.add(0, rows[0])
-    assert index.top(rows[0], 1)[0].tolist() == [0]
 
 
 def test_removing_what_is_not_there_changes_nothing(name: str) -> None:

@@ -42,14 +42,6 @@ async def test_what_is_published_arrives_once_as_it_was(world: World) -> None:
     assert await bob.has_nothing()
 
 
-async def test_envelopes_of_one_sender_come_in_their_order(world: World) -> None:
-    bob = await world.listener()
-    await world.publish(*map(str, range(50)))
-    for n in range(50, 60):
-        await world.publish(str(n))
-    assert texts(await bob.take(60)) == [str(n) for n in range(60)]
-
-
 async def test_each_target_gets_it_and_nobody_else(world: World) -> None:
     bob, cid, dan = [await world.listener(name) for name in ("bob", "cid", "dan")]
     await world.bus.publish([world.envelope("both", "bob", "cid"), world.envelope("dan's", "dan")])

@@ -25,34 +25,10 @@ def put(key: str, value: str = "value", table: str = "dots") -> Put:
     return Put(table, key.encode(), value.encode())
 
 
-async def test_a_new_journal_is_empty(journal: Journal) -> None:
-    assert await journal.load() == []
-
-
-async def test_values_come_back_by_table_and_key_whatever_the_order_of_writing(journal: Journal) -> None:
-    await journal.write([put("b", "2"), put("a", "1", table="outbox"), put("a", "1")])
-    await journal.write([put("c", "3")])
-    assert await journal.load() == [put("a", "1"), put("b", "2"), put("c", "3"), put("a", "1", table="outbox")]
-
-
 async def test_what_is_set_aside_is_given_no_more_and_its_place_can_be_written_again_at_once(journal: Journal) -> None:
     await journal.write([put("a"), put("b"), put("c")])
     await journal.write([SetAside("dots", b"b"), SetAside("dots", b"a"), SetAside("dots", b"nowhere"), put("b", "again")])
     assert await journal.load() == [put("b", "again"), put("c")]
-
-
-async def test_the_last_record_on_a_key_counts_within_and_across_writes(journal: Journal) -> None:
-    await journal.write([put("a", "old"), put("b"), put("c")])
-    await journal.write(
-        [put("a", "newer"), put("a", "newest"), put("b", "x"), Delete("dots", b"b"), Delete("dots", b"c"), put("c", "again")]
-    )
-    assert await journal.load() == [put("a", "newest"), put("c", "again")]
-
-
-async def test_deleting_touches_one_key_of_one_table_and_may_find_nothing(journal: Journal) -> None:
-    await journal.write([put("a"), put("aa"), put("a", table="other")])
-    await journal.write([Delete("dots", b"a"), Delete("dots", b"absent"), Delete("absent", b"a")])
-    assert await journal.load() == [put("aa"), put("a", table="other")]
 
 
 @pytest.mark.parametrize("key", [b"", b"\0", b"a\0b", b"\xff" * 13, b"k" * 5000], ids=lambda key: key[:5].hex())
@@ -60,11 +36,6 @@ async def test_deleting_touches_one_key_of_one_table_and_may_find_nothing(journa
 async def test_any_bytes_are_kept_as_they_are(key: bytes, value: bytes, journal: Journal) -> None:
     await journal.write([Put("'; DROP TABLE record; --", key, value), Put("tésts", key, value)])
     assert await journal.load() == [Put("'; DROP TABLE record; --", key, value), Put("tésts", key, value)]
-
-
-async def test_writing_nothing_is_fine(journal: Journal) -> None:
-    await journal.write([])
-    assert await journal.load() == []
 
 
 async def test_what_is_loaded_is_the_callers_own(journal: Journal) -> None:

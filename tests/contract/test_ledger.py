@@ -38,11 +38,6 @@ async def first(count: int, ledger: Ledger, since_pos: int = 0, prefix: str = ""
     return found
 
 
-async def test_a_new_ledger_is_empty(ledger: Ledger) -> None:
-    assert await ledger.read("run/1") == []
-    assert await ledger.heads("") == []
-
-
 async def test_entries_come_back_with_their_place_in_the_stream_and_in_the_ledger(ledger: Ledger) -> None:
     assert await ledger.append("run/1", 0, [step("a"), step("b", "other")])
     assert await ledger.append("run/2", 0, [Entry("started", b"\0\xff", at_ms=0)])
@@ -153,13 +148,6 @@ async def test_a_follower_gets_what_is_there_and_then_what_comes(ledger: Ledger)
 
     assert [entry.pos for entry in await following] == list(range(1, 401))
     assert [entry.body.decode() for entry in await first(400, ledger)] == [str(n) for n in range(400)]
-
-
-async def test_a_follower_goes_on_behind_the_last_position_it_saw(ledger: Ledger) -> None:
-    await ledger.append("run/1", 0, [step(str(n)) for n in range(300)])
-    seen = await first(120, ledger)
-    rest = await first(180, ledger, seen[-1].pos)
-    assert [entry.seq for entry in [*seen, *rest]] == list(range(300))
 
 
 async def test_a_follower_of_a_prefix_gets_these_streams_in_the_order_of_the_whole_ledger(ledger: Ledger) -> None:

@@ -4,7 +4,6 @@ import pytest
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.answering import CHARACTERS_MAX, AnsweringSteps
-from hive_mind.cognition.answering.intent import Kind
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.gathered import Question
@@ -16,11 +15,6 @@ from tests.unit.agents.readers import ScriptedReader
 async def test_observing_refuses_a_question_without_words(nothing: str, memory: CognitiveMemory):
     with pytest.raises(InvalidInput, match="has no words"):
         await AnsweringSteps(memory, ScriptedReader()).observe(Question(nothing))
-
-
-async def test_orienting_sees_what_kind_of_answer_is_wanted(memory: CognitiveMemory):
-    asked = await AnsweringSteps(memory, ScriptedReader()).orient(Question("How many pumps are there?"))
-    assert asked.intent.kind is Kind.COUNT
 
 
 async def test_deciding_searches_as_wide_as_the_question_wants():

@@ -154,11 +154,6 @@ def test_an_open_stream_stays_its_owners() -> None:
     assert not stream.closed
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        gathered(lines_of(tmp_path / "nothing"))
-
-
 @asynccontextmanager
 async def with_agent(*, has_runs: bool = True, conversation: Conversation | None = None) -> AsyncIterator[GoalSeekingAgent]:
     async with Home().memory() as memory, opened("ledger", "memory") as ledger:

@@ -13,7 +13,7 @@ from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.agents.runs.run_keeper import RunKeeper
 from hive_mind.agents.watcher import Watcher
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead
+from hive_mind.judge.health import item_of, ticket_of_dead
 from hive_mind.ledger import Ledger, memory
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import Toolbox, ToolContext
@@ -124,19 +124,6 @@ async def test_a_run_that_is_paused_stops_where_it_is_and_goes_on_when_it_may() 
     await ada.keeper.close()
 
 
-async def test_a_run_is_begun_anew_with_what_it_was_given_and_once() -> None:
-    ada = await ground()
-    ada.gate.set()
-    await ada.keeper.start(SLOW, {"about": "pumps"}, "r")
-    await ada.until("r", "ended")
-    box = tools_of(FleetDirectory("queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {}))
-    for _ in range(2):
-        assert (await call(box, "restart", agent="ada", run="r"))["run"] == "r-again"
-    await ada.until("r-again", "ended")
-    assert (await RunJournal(ada.ledger, "r-again").load()).inputs == {"about": "pumps"}
-    await ada.keeper.close()
-
-
 async def test_work_is_assigned_to_who_fits_it_best_and_begins_one_run() -> None:
     ada = await ground()
     ada.keeper.worker = SLOW
@@ -177,8 +164,7 @@ async def test_what_a_person_says_about_a_ticket_is_done_and_closes_it(word: str
     await ada.keeper.close()
 
 
-async def test_settings_come_from_the_manifest_and_a_run_of_another_agent_that_is_not_there_is_told() -> None:
-    assert HealthSettings().every_s == 120
+async def test_a_run_of_an_agent_that_is_not_there_is_told() -> None:
     box = tools_of(FleetDirectory("queen", LedgerDesk(await memory.open()), opener({}), {}))
     with pytest.raises(InvalidInput, match="has no runs here"):
         await call(box, "pause", agent="ada", run="r")

@@ -103,10 +103,3 @@ async def test_a_plan_that_fails_blocks_nobody():
     with pytest.raises(ValueError, match="no plan"):
         await commits.run(store, ["a"], impossible)
     assert await commits.run(store, ["a"], lambda: PlannedCommit([], lambda: "done")) == "done"
-
-
-async def test_a_plan_without_changes_writes_nothing():
-    store = GatedStore()
-
-    assert await Commits().run(store, [], lambda: PlannedCommit([], lambda: 7)) == 7
-    assert store.most_at_once == 0

@@ -178,22 +178,6 @@ def test_every_agent_finds_what_a_single_memory_over_all_it_may_see_would_find(d
     run(whole())
 
 
-async def test_two_searches_at_once_each_say_how_much_of_the_hive_they_reached():
-    hive = Halting()
-    home, other = two(hive)
-
-    async with home.memory() as ada, other.memory() as bo:
-        await ada.store_fact("pump", RED)
-        slow = asyncio.create_task(bo.search_facts("slow pump"))
-        await hive.halted.wait()
-        fast = await bo.search_facts("pump")
-        hive.go_on.set()
-        found = [await slow, fast]
-
-    assert [one.completeness for one in found] == [0.5, 1.0]
-    assert [one.gathered.silent for one in found] == [("p1", "p2"), ()]
-
-
 async def test_two_questions_to_an_agent_at_once_each_say_how_much_of_the_hive_they_reached():
     hive = Halting()
     home, other = two(hive)

@@ -4,16 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hive_mind.errors import InvalidInput
-from hive_mind.memory.intake import confirmed, new_fact, retracting, statement, superseding, take_in
+from hive_mind.memory.intake import confirmed, new_fact, statement, superseding, take_in
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Relation
 from hive_mind.store import AddEntity, AddEpisode, AddFact, Link, ReviseFact
 from tests.builders import FIRST_US, fact, said
-
-
-def retracted(one):
-    return retracting(one, []).facts[0]
 
 
 def nothing_known(_: str) -> None:
@@ -48,12 +43,6 @@ def test_a_new_fact_is_added_with_its_episode_and_entities_before_its_links():
     assert {change.relation for change in changes if isinstance(change, Link)} == {Relation.DERIVES_FROM, Relation.MENTIONS}
 
 
-def test_what_is_known_from_this_source_is_not_written_again():
-    known = fact()
-
-    assert take_in([replace(known, confidence=0.9)], {known.id: known}.get, None).changes == ()
-
-
 def test_a_batch_that_repeats_itself_is_one_change():
     intake = take_in([fact(sources=("a",)), fact(sources=("b",)), fact(sources=("a",))], nothing_known, None)
 
@@ -69,14 +58,6 @@ def test_confirming_keeps_the_first_words_and_the_higher_confidence():
     assert again == replace(first, sources=("ines", "otto"))
 
 
-def test_a_retracted_fact_returns_with_its_new_sources_alone():
-    gone = retracted(fact(sources=("ines", "otto")))
-
-    assert confirmed(gone, fact(sources=("otto",))) == gone
-    assert confirmed(gone, fact(sources=("zoe", "otto"))) == fact(sources=("zoe",), turned_at_us=gone.times_held)
-    assert confirmed(fact(), retracted(fact(sources=("zoe",)))) == fact()
-
-
 def test_what_takes_the_place_of_a_fact_is_current_and_linked():
     old, new = fact("Red.", entities=("Ada",)), fact("Blue.", entities=("Ada",))
 
@@ -88,20 +69,3 @@ def test_what_takes_the_place_of_a_fact_is_current_and_linked():
         Link(Relation.SUPERSEDES, new.id, old.id),
     )
     assert intake.facts[0] == new
-
-
-def test_what_was_superseded_takes_its_place_back():
-    red, blue = fact("Red."), fact("Blue.")
-
-    intake = superseding(red, blue, {red.id: replace(red, superseded_by=blue.id), blue.id: blue}.get)
-
-    assert intake.facts == (red, replace(blue, superseded_by=red.id))
-
-
-def test_a_statement_that_was_taken_back_replaces_nothing_unless_somebody_else_says_it():
-    red, gone = fact("Red."), retracted(fact("Blue."))
-    known = {red.id: red, gone.id: gone}.get
-
-    with pytest.raises(InvalidInput, match="another source"):
-        superseding(fact("Blue."), red, known)
-    assert superseding(fact("Blue.", sources=("otto",)), red, known).facts[0].is_current

@@ -73,7 +73,7 @@ async def test_what_changed_since_is_as_it_is_now(tmp_path: Path, tokenized: lis
     assert tokenized == [2]
 
 
-@pytest.mark.parametrize("place", [0, 3, 4, 100, -1])
+@pytest.mark.parametrize("place", [0, 4, -1])
 async def test_a_flipped_bit_makes_the_terms_anew(tmp_path: Path, tokenized: list[int], place: int) -> None:
     path, aside = tmp_path / "m.sqlite", tmp_path / "m.sqlite-aside"
     await learned(path)

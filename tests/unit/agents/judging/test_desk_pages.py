@@ -41,21 +41,6 @@ async def test_what_an_agent_asks_lies_at_the_desk_and_what_is_decided_there_com
     assert not await there(ben, own)
 
 
-async def test_a_desk_asks_for_what_it_missed_when_it_begins(town: Town) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ben.start()
-    asked = [await ben.ask(f"ferry {n}") for n in range(5)]
-    ann.start()
-    for id in asked:
-        await until(partial(there, ann, id))
-    await ann.stop()
-    town.kill("node-ann")
-    later = [await ben.ask(f"tram {n}") for n in range(5)]
-    ann.start()
-    for id in later:
-        await until(partial(there, ann, id))
-
-
 async def test_a_desk_that_takes_nothing_yet_is_asked_until_it_answers(monkeypatch: pytest.MonkeyPatch, town: Town) -> None:
     monkeypatch.setattr("hive_mind.agents.judging.desk_pages._AGAIN_S", 0.01)
     ann, ben = await town.agent("ann"), await town.agent("ben")

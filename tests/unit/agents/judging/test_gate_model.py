@@ -6,24 +6,19 @@ from pathlib import Path
 import pytest
 
 from hive_mind.agents.judging.model_judge import Pace
-from hive_mind.errors import BackendRejected
 from hive_mind.judge.items import Decision
-from hive_mind.judge.judgment import JudgeSettings, JudgmentAction
+from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import RulesAtWork, RuleSet
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.memory.gate import PromotionSettings
-from hive_mind.model.fact import Sharing
-from tests.unit.agents.town import by_text, is_taken, reply, rule, shown, town, verdict
+from tests.unit.agents.town import by_text, is_taken, rule, shown, town
 from tests.waiting import until
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
-TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
 
 
-@TOPOLOGIES
-async def test_a_model_accepts_what_is_shared_keeps_what_stays_and_asks_what_people_decide(tmp_path: Path, topology: str) -> None:
+async def test_a_model_accepts_what_is_shared_keeps_what_stays_and_asks_what_people_decide(tmp_path: Path) -> None:
     model = ScriptedModel(by_text({"cheese": "keep", "price": "ask"}))
-    async with town(tmp_path, topology, model=model) as one:
+    async with town(tmp_path, "sharded", model=model) as one:
         good = await one.store("The gate is painted blue.")
         assert good.held_back == "awaiting judgement"
         bad, asked = await one.store("Pump nine is made of cheese."), await one.store("The price of a pump is 23 pounds.")
@@ -38,18 +33,6 @@ async def test_a_model_accepts_what_is_shared_keeps_what_stays_and_asks_what_peo
         await one.decide(asked, ACCEPT)
         await one.until(asked, is_taken)
         assert await one.is_seen_by_ben(asked)
-
-
-async def test_after_a_restart_what_was_judged_is_not_judged_again(tmp_path: Path) -> None:
-    async with town(tmp_path, "flat", model=ScriptedModel(by_text({"cheese": "keep"}))) as one:
-        bad = await one.store("Pump nine is made of cheese.")
-        await one.until(bad, lambda fact: fact.held_back == "plausible")
-
-    again = ScriptedModel([])
-    async with town(tmp_path, "flat", model=again) as one:
-        await one.ann.reconsider()
-        assert (await one.now(bad)).held_back == "plausible"
-        assert again.prompts == []
 
 
 def test_beyond_so_many_calls_a_minute_facts_are_held_and_judged_by_themselves_when_it_is_over(tmp_path: Path) -> None:
@@ -75,19 +58,6 @@ def test_beyond_so_many_calls_a_minute_facts_are_held_and_judged_by_themselves_w
             assert [len(shown(prompt)) for prompt in model.prompts] == [1, 20, 10]
 
     asyncio.run(work())
-
-
-async def test_a_model_that_fails_leads_to_a_question_and_not_to_silence(tmp_path: Path) -> None:
-    model = ScriptedModel(lambda _: BackendRejected("x", "no such model"))
-    async with town(tmp_path, "flat", model=model) as one:
-        fact = await one.store("The gate is painted blue.")
-        await one.until(fact, lambda fact: fact.held_back.startswith("asked a person"))
-        (view,) = await one.desk.open()
-        assert "no such model" in dict(view.item.context)["why"]
-        assert not await one.is_seen_by_ben(fact)
-
-        await one.decide(fact, ACCEPT)
-        await one.until(fact, is_taken)
 
 
 async def test_a_model_is_not_asked_about_what_a_rule_decides_and_its_no_outlives_no_rule(tmp_path: Path) -> None:
@@ -120,27 +90,8 @@ async def test_what_was_shared_before_there_was_a_model_stays_so_until_it_is_jud
         assert [await one.is_seen_by_ben(fact) for fact in (kept, bad)] == [True, False]
 
 
-async def test_where_nobody_attends_what_it_is_unsure_of_is_held_and_nobody_is_asked(tmp_path: Path) -> None:
-    settings = JudgeSettings(threshold=0.95, has_model=True, unattended="hold")
-    async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), settings=settings) as one:
-        fact = await one.store("The gate is painted blue.")
-        await one.until(fact, lambda fact: fact.held_back.startswith("nobody attends (hold)"))
-        assert await one.desk.open() == []
-        assert not await one.is_seen_by_ben(fact)
-
-
-async def test_the_first_gate_stays_before_the_model(tmp_path: Path) -> None:
-    model = ScriptedModel([reply(verdict(1))])
-    async with town(tmp_path, "flat", model=model) as one:
-        secret = await one.store("The password of the pump house is hunter2-Xy9Kq7.")
-        assert (secret.sharing, secret.held_back != "") == (Sharing.PRIVATE, True)
-        assert model.prompts == []
-        assert PromotionSettings().hold_back_secrets
-
-
-@TOPOLOGIES
-async def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held_up_nothing(tmp_path: Path, topology: str):
-    async with town(tmp_path, topology, model=ScriptedModel(by_text({})), audit_share=1.0) as one:
+async def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held_up_nothing(tmp_path: Path):
+    async with town(tmp_path, "sharded", model=ScriptedModel(by_text({})), audit_share=1.0) as one:
         good, bad = await one.store("The gate is painted blue."), await one.store("Pump nine is made of cheese.")
         for fact in (good, bad):
             await one.until(fact, is_taken)
@@ -153,7 +104,7 @@ async def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held
         await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
         assert [await one.is_seen_by_ben(fact) for fact in (good, bad)] == [True, False]
 
-    async with town(tmp_path, topology, model=ScriptedModel([]), audit_share=1.0) as one:
+    async with town(tmp_path, "sharded", model=ScriptedModel([]), audit_share=1.0) as one:
         await one.ann.reconsider()
         await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
         assert await one.is_seen_by_ben(good)

@@ -21,23 +21,10 @@ from tests.unit.agents.town import PATIENCE_S, is_taken, rule, town
 from tests.waiting import until
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
-TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
 
 
-@TOPOLOGIES
-async def test_what_a_rule_stops_stays_home_with_the_reason_and_what_none_stops_is_shared(tmp_path: Path, topology: str) -> None:
-    async with town(tmp_path, topology, [rule(RETRY)]) as one:
-        stopped, other = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
-
-        assert (stopped.sharing, stopped.held_back) == (Sharing.PRIVATE, "rule no_pumps (pumps are ours)")
-        assert not await one.is_seen_by_ben(stopped)
-        assert await one.is_seen_by_ben(other)
-        assert stopped.id in [hit.fact.id for hit in await one.ann.search_facts("Pump seven")]
-
-
-@TOPOLOGIES
-async def test_a_person_is_asked_once_and_what_they_say_takes_effect_here_and_everywhere(tmp_path: Path, topology: str) -> None:
-    async with town(tmp_path, topology, [rule(ESCALATE)]) as one:
+async def test_a_person_is_asked_once_and_what_they_say_takes_effect_here_and_everywhere(tmp_path: Path) -> None:
+    async with town(tmp_path, "sharded", [rule(ESCALATE)]) as one:
         good, bad = await one.store("Pump seven is leaking oil today."), await one.store("Pump nine is made of cheese.")
         asked = await one.until(good, lambda fact: fact.held_back.startswith("asked a person"))
         await one.until(bad, lambda fact: fact.held_back.startswith("asked a person"))
@@ -56,9 +43,8 @@ async def test_a_person_is_asked_once_and_what_they_say_takes_effect_here_and_ev
         assert await one.desk.open() == []
 
 
-@TOPOLOGIES
-async def test_what_people_decided_holds_after_a_restart_and_what_waits_is_asked_once(tmp_path: Path, topology: str) -> None:
-    async with town(tmp_path, topology, asks_people=True) as one:
+async def test_what_people_decided_holds_after_a_restart_and_what_waits_is_asked_once(tmp_path: Path) -> None:
+    async with town(tmp_path, "sharded", asks_people=True) as one:
         kept, waiting = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
         await one.until(kept, lambda fact: fact.held_back.startswith("asked a person"))
         await one.until(waiting, lambda fact: fact.held_back.startswith("asked a person"))
@@ -69,28 +55,12 @@ async def test_what_people_decided_holds_after_a_restart_and_what_waits_is_asked
             assert await LedgerDesk(ledger).decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
     await ledger.close()
 
-    async with town(tmp_path, topology, asks_people=True) as one:
+    async with town(tmp_path, "sharded", asks_people=True) as one:
         await one.ann.search_facts("anything")
         await one.until(kept, is_taken)
         assert await one.is_seen_by_ben(kept)
         assert [view.item.subject for view in await one.desk.open()] == [waiting.id]
         assert not await one.is_seen_by_ben(waiting)
-
-
-@TOPOLOGIES
-async def test_a_later_rule_takes_back_what_was_shared_and_gives_it_back_when_it_goes(tmp_path: Path, topology: str) -> None:
-    async with town(tmp_path, topology) as one:
-        fact = await one.store("Pump seven is leaking oil today.")
-        assert await one.is_seen_by_ben(fact)
-
-        one.rules = RulesAtWork(RuleSet([rule(RETRY)]))
-        await one.ann.reconsider()
-        assert not await one.is_seen_by_ben(fact)
-        assert fact.id in [hit.fact.id for hit in await one.ann.search_facts("Pump seven")]
-
-        one.rules = RulesAtWork(RuleSet())
-        await one.ann.reconsider()
-        assert await one.is_seen_by_ben(fact)
 
 
 async def test_a_rule_that_breaks_asks_a_person_and_one_that_accepts_asks_nobody(tmp_path: Path) -> None:

@@ -93,12 +93,6 @@ def test_a_model_is_asked_once_and_its_verdict_kept_with_all_that_it_rests_on():
     assert entry.judgment.id
 
 
-def test_without_a_model_what_needs_one_goes_to_a_person():
-    found = evaluated(HybridJudge(), GOAL, RESULT)
-    assert (found.action, found.cause) == (ESCALATE, "missing")
-    assert found.reasoning == "no model may judge this: clear, polite"
-
-
 def test_a_reply_that_can_not_be_used_is_named_to_the_model_and_asked_for_again():
     found, model = judged("I think it is fine.", reply(confidence=8.5), reply())
     assert found.action is ACCEPT
@@ -254,17 +248,6 @@ def test_what_a_person_said_is_final():
     rules = RuleSet([EvaluationRule(id="no", condition="True", action=ESCALATE)])
     found = evaluated(HybridJudge(rules), GOAL, RESULT, given=[said])
     assert (found.action, found.cause) == (ACCEPT, "person")
-
-
-def test_confirmations_make_a_model_surer_and_contradictions_end_its_autonomy():
-    confirmed = Signal(name="hive", origin="confirmations", action=ACCEPT, confidence=0.75)
-    contradicted = Signal(name="hive", origin="confirmations", action=RETRY, confidence=0.75)
-    judge = HybridJudge(model=ScriptedModel([reply(confidence=0.65)] * 2), settings=JudgeSettings(threshold=0.8))
-
-    surer = evaluated(judge, GOAL, RESULT, given=[confirmed])
-    opposed = evaluated(judge, GOAL, RESULT, given=[contradicted])
-
-    assert (surer.action, opposed.action, opposed.cause) == (ACCEPT, ESCALATE, "disagreement")
 
 
 def test_what_can_not_be_kept_is_not_decided():

@@ -22,13 +22,13 @@ from azure.eventhub.amqp import AmqpAnnotatedMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.bus import EventBus, eventhubs
+from hive_mind.bus import eventhubs
 from hive_mind.bus.address import address_of
 from hive_mind.bus.eventhubs import inbox as _eventhubs_inbox
 from hive_mind.bus.eventhubs.inbox import ConsumerName, ConsumerState, Dead, Position, Stop, Watermark, partition_of
 from hive_mind.devbroker import BrokerThread
 from hive_mind.errors import BackendError, BackendRejected, BackendUnavailable
-from tests.contract.bus_builders import Listener, envelope, listener, text
+from tests.contract.bus_builders import envelope, listener
 from tests.contract.buses.eventhubs import PARTITIONS
 from tests.servers.certificates import make_certificates
 from tests.unit.bus.hubs import QUICK, heard, hub, opened, run
@@ -39,27 +39,6 @@ from tests.waiting import until
 def broker() -> Iterator[BrokerThread]:
     with hub() as thread:
         yield thread
-
-
-async def test_every_request_reaches_its_agent_though_ten_share_four_partitions_and_a_consumer_group(broker: BrokerThread):
-    agents = [f"agent-{n}" for n in range(10)]
-
-    async def answer(agent: str, bus: EventBus, requests: Listener) -> None:
-        for request in [(await requests.take())[0] for _ in range(20)]:
-            await bus.publish([envelope(f"{agent} answers {text(request)}", "asker", sender=agent)])
-            await request.ack()
-
-    # Two processes' worth of clients: five readers of one partition and group is all that the service allows.
-    asking, *serving = await asyncio.gather(*(opened(broker) for _ in range(3)))
-    asker = await listener(asking, "asker")
-    inboxes = await asyncio.gather(*(listener(serving[n % 2], agent) for n, agent in enumerate(agents)))
-    answering = [asyncio.create_task(answer(agent, serving[n % 2], inboxes[n])) for n, agent in enumerate(agents)]
-    for n in range(20):
-        await asking.publish([envelope(f"{n} for {agent}", agent, sender="asker") for agent in agents])
-
-    assert sorted(await heard(asker, 200)) == sorted(f"{a} answers {n} for {a}" for a in agents for n in range(20))
-    await asyncio.gather(*answering)
-    await asyncio.gather(*(bus.close() for bus in (asking, *serving)))
 
 
 def done_by_bob(folder: Path) -> int:
