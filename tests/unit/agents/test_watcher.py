@@ -13,7 +13,7 @@ from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.agents.runs.run_keeper import RunKeeper
 from hive_mind.agents.watcher import Watcher
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.judge.health import item_of, ticket_of_dead
+from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead
 from hive_mind.ledger import Ledger, memory
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import Toolbox, ToolContext
@@ -164,7 +164,8 @@ async def test_what_a_person_says_about_a_ticket_is_done_and_closes_it(word: str
     await ada.keeper.close()
 
 
-async def test_a_run_of_an_agent_that_is_not_there_is_told() -> None:
+async def test_settings_come_from_the_manifest_and_a_run_of_another_agent_that_is_not_there_is_told() -> None:
+    assert HealthSettings().every_s == 120
     box = tools_of(FleetDirectory("queen", LedgerDesk(await memory.open()), opener({}), {}))
     with pytest.raises(InvalidInput, match="has no runs here"):
         await call(box, "pause", agent="ada", run="r")
