@@ -38,9 +38,9 @@ class Told:
         return [[hit.fact.id for hit in one.hits] for one in self.outcomes]
 
     @property
-    def scored(self) -> list[list[tuple[str, float]]]:
-        """Facts with their scores by question."""
-        return [[(hit.fact.id, hit.score) for hit in one.hits] for one in self.outcomes]
+    def scored(self) -> list[list[tuple[str, str, float]]]:
+        """Facts with their times and scores by question."""
+        return [[(hit.fact.id, hit.fact.said_at, hit.score) for hit in one.hits] for one in self.outcomes]
 
     @property
     def messages(self) -> list[int]:

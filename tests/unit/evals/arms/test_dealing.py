@@ -214,17 +214,6 @@ TOPICS = scope_of(
 )
 
 
-# The other modes are in test_parity.
-@pytest.mark.parametrize("mode", ["lexical", thorough("semantic")])
-def test_who_asks_everybody_finds_what_one_memory_finds(mode: str):
-    scope = drawn()
-
-    everybody = told(Arm("routed", 6, fan_out=6, deal="random"), scope, mode)
-
-    assert everybody.facts == told(Arm("single"), scope, mode).facts
-    assert {one.cost.completeness for one in everybody.outcomes} == {1.0}
-
-
 def test_the_one_agent_who_knows_about_it_is_asked():
     one = told(Arm("routed", 3, fan_out=1, deal="topic"), TOPICS)
 

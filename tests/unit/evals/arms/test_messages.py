@@ -1,6 +1,8 @@
 """What a question costs a hive, counted by hand."""
 
+from dataclasses import replace
 from itertools import pairwise
+from typing import Literal
 
 import pytest
 
@@ -15,33 +17,29 @@ THREE = scope_of(["alpha pump", "beta pump", "gamma pump"], ["pump"] * 3)
 APART = Arm("federated", 3, groups=3)
 
 
-def test_one_memory_sends_nothing():
-    outcome = told(Arm("single"), THREE).outcomes[0]
+@pytest.mark.parametrize("arm", [Arm("single"), Arm("flat", 3)], ids=lambda arm: arm.kind)
+def test_who_has_everything_sends_nothing(arm: Arm):
+    outcome = told(arm, THREE).outcomes[0]
 
     assert (outcome.cost.messages, outcome.cost.bytes, outcome.cost.fan_out, outcome.cost.completeness) == (0, 0, 0, 1.0)
 
 
-def test_who_has_everything_asks_nobody():
-    assert told(Arm("flat", 3), THREE).messages == [0, 0, 0]
-
-
-def test_groups_search_then_hand_over_and_each_request_has_a_reply():
-    outcomes = told(APART, THREE).outcomes
+@pytest.mark.parametrize("place", ["in-process", "simulator"])
+@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+def test_groups_search_then_hand_over_and_each_request_has_a_reply(place: Literal["in-process", "simulator"], mode: str):
+    outcomes = told(replace(APART, place=place), THREE, mode).outcomes
 
     # Two other groups: a request and a reply each, to search, and for the one fact that each of them holds.
     assert [one.cost.messages for one in outcomes] == [2 * (2 + 2)] * 3
     assert {one.cost.fan_out for one in outcomes} == {2}
     assert {one.cost.completeness for one in outcomes} == {1.0}
+    assert all(one.cost.bytes > 8 * 20 for one in outcomes)
 
 
 @pytest.mark.parametrize(("word", "messages"), [("alpha", 2 * (2 + 0)), ("beta", 2 * (2 + 1)), ("delta", 2 * 2)])
 def test_only_those_who_hold_what_is_shown_hand_something_over(word: str, messages: int):
     # The first question is asked by the first agent, who learned "alpha pump" itself.
     assert told(APART, scope_of([document.text for document in THREE.documents], [word])).messages == [messages]
-
-
-def test_a_search_by_meaning_takes_as_many():
-    assert told(APART, THREE, "semantic").messages == [2 * (2 + 2)] * 3
 
 
 def test_agents_of_one_group_have_one_node_between_them():

@@ -20,38 +20,31 @@ from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords, fact
 from tests.unit.evals.arms.notes import NoVectors, drawn, scope_of, told
 
+SIMULATED = Arm("flat", 3, place="simulator")
+
 
 @pytest.mark.parametrize(
-    ("arm", "fault", "what"),
+    ("arm", "fault", "mode", "what"),
     [
-        (Arm("flat", 3), Fault(loss=0.1), "in the simulator only"),
-        (Arm("flat", 3), Fault(slow=1, slow_ms=50), "in the simulator only"),
-        (Arm("single"), Fault(down=1), "no nodes that could be down"),
-        (Arm("bm25"), Fault(down=1), "no nodes that could be down"),
-        (Arm("flat", 3), Fault(down=1), "with 1 of 1 nodes down no node is left to ask"),
-        (Arm("federated", 6, groups=2), Fault(down=2), "with 2 of 2 nodes down no node is left"),
-        (Arm("federated", 3, groups=4), Fault(), "leave some empty"),
-        (Arm("flat", 0), Fault(), "an arm needs at least one agent, not 0"),
-        (Arm("flat", 3, deal="by moon"), Fault(), "unknown deal 'by moon'"),
+        (Arm("single", place="simulator"), Fault(), "lexical", "can't run in place 'simulator'"),
+        (SIMULATED, Fault(loss=1.5), "lexical", "between 0 and 1"),
+        (SIMULATED, Fault(slow=-1), "lexical", "0 or more"),
+        (SIMULATED, Fault(down=3), "lexical", "no node is left"),
+        *((arm, Fault(), "semantic", "needs an embedding model") for arm in (Arm("single"), Arm("sharded", 3), SIMULATED)),
+        (Arm("flat", 3), Fault(loss=0.1), "lexical", "in the simulator only"),
+        (Arm("flat", 3), Fault(slow=1, slow_ms=50), "lexical", "in the simulator only"),
+        (Arm("single"), Fault(down=1), "lexical", "no nodes that could be down"),
+        (Arm("bm25"), Fault(down=1), "lexical", "no nodes that could be down"),
+        (Arm("flat", 3), Fault(down=1), "lexical", "with 1 of 1 nodes down no node is left to ask"),
+        (Arm("federated", 6, groups=2), Fault(down=2), "lexical", "with 2 of 2 nodes down no node is left"),
+        (Arm("federated", 3, groups=4), Fault(), "lexical", "leave some empty"),
+        (Arm("flat", 0), Fault(), "lexical", "an arm needs at least one agent, not 0"),
+        (Arm("flat", 3, deal="by moon"), Fault(), "lexical", "unknown deal 'by moon'"),
     ],
-    ids=str,
 )
-def test_what_can_not_be_is_refused(arm: Arm, fault: Fault, what: str):
+def test_what_can_not_be_is_refused(arm: Arm, fault: Fault, mode: str, what: str):
     with pytest.raises(InvalidInput, match=what):
-        told(arm, drawn(), fault=fault)
-
-
-@pytest.mark.parametrize("arm", [Arm("single"), Arm("sharded", 3)], ids=str)
-def test_meaning_is_not_measured_where_there_is_none(arm: Arm):
-    with pytest.raises(InvalidInput, match="needs an embedding model"):
-        told(arm, drawn(), "semantic", embedder=NoVectors())
-
-
-def test_an_arm_of_another_place_is_opened_there_and_finds_the_same():
-    scope = drawn(20, 3)
-    here, there = (told(Arm("sharded", 4, place=place), scope) for place in ("in-process", "simulator"))  # type: ignore[arg-type]
-
-    assert there.facts == here.facts
+        told(arm, drawn(), mode, fault=fault, embedder=NoVectors())
 
 
 async def test_nothing_of_an_arm_is_on_disk(tmp_path: Path):

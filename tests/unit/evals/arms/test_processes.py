@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,9 @@ from tests.unit.evals.arms.notes import drawn, told
 pytestmark = pytest.mark.slow
 
 ARMS = [Arm("flat", 3, place="redis"), Arm("federated", 4, groups=2, place="redis"), Arm("sharded", 4, replicas=2, place="redis")]
-SMALL = Arm("flat", 2, place="redis")
+SMALL, ALONE = (Arm("flat", agents, place="redis") for agents in (2, 1))
+# As a large model has them: a batch of them has more megabytes than a worker of a fleet takes in one request.
+WIDE = BagOfWords(dimension=8_192)
 _GONE_WITHIN_S = 30.0
 _MB = 1 << 20
 
@@ -45,12 +46,14 @@ def server() -> Iterator[None]:
 
 @pytest.mark.parametrize("arm", usually(ARMS, ARMS[2]), ids=lambda arm: arm.kind)
 def test_processes_find_what_one_memory_finds_and_send_what_the_simulator_counts(arm: Arm):
-    once = drawn(60, 8)
+    once = drawn(120, 8)
     # Some of it is said again, to other agents.
     again = tuple(replace(one, id=f"{one.id}-again", said_at="2031-05-05") for one in once.documents[5:20])
     scope = replace(once, documents=(*once.documents, *again))
 
-    real, simulated, alone = (told(one, scope, "hybrid") for one in (arm, replace(arm, place="simulator"), Arm("single")))
+    real, simulated, alone = (
+        told(one, scope, "hybrid", embedder=WIDE) for one in (arm, replace(arm, place="simulator"), Arm("single"))
+    )
 
     assert real.facts == alone.facts
     for one, other in zip(real.outcomes, simulated.outcomes, strict=True):
@@ -89,39 +92,25 @@ def test_who_was_stopped_is_missed_as_in_the_simulator_and_nothing_is_left(tmp_p
     assert of_folder(tmp_path) == []
 
 
-@contextmanager
-def measuring_elsewhere(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[psutil.Process], list[psutil.Process]]]:
-    """A program that holds an arm open; what it began; and the servers of the folder."""
+def test_nothing_is_left_when_whoever_measures_is_killed_and_no_worker_where_its_guardian_is_killed_too(tmp_path: Path):
+    # A program that holds two arms open.
     script = "from tests.unit.evals.arms.test_processes import stay_open; stay_open()"
-    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with Child([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE) as measuring:
         assert measuring.stdout is not None
         assert measuring.stdout.readline() == b"open\n"
         begun = psutil.Process(measuring.pid).children(recursive=True)
-        servers = [one for one in of_folder(folder) if "redis" in " ".join(one.cmdline())]
-        assert len(begun) >= 1 + 2, "a guardian, and two processes of members"
-        assert servers
-        yield measuring, begun, servers
-
-
-def test_nothing_is_left_when_whoever_measures_is_killed(tmp_path: Path):
-    with measuring_elsewhere(tmp_path) as (measuring, begun, servers):
-        measuring.send_signal(signal.SIGKILL)
-
-    until(lambda: not any(map(lives, (*begun, *servers))), "all processes are gone")
-    until(lambda: not list(tmp_path.iterdir()), "the folder is gone")
-
-
-def test_no_worker_is_left_when_its_guardian_is_killed_too(tmp_path: Path):
-    with measuring_elsewhere(tmp_path) as (measuring, begun, servers):
-        for guardian in (one for one in begun if "processes_arm" in " ".join(one.cmdline())):
-            guardian.kill()
+        servers = [one for one in of_folder(tmp_path) if "redis" in " ".join(one.cmdline())]
+        guardians = [one for one in begun if "processes_arm" in " ".join(one.cmdline())]
+        assert (len(servers), len(guardians)) == (2, 2)
+        guardians[0].kill()
         measuring.send_signal(signal.SIGKILL)
 
     try:
         until(lambda: not any(map(lives, set(begun) - set(servers))), "all workers are gone")
+        until(lambda: sum(map(lives, servers)) == len(list(tmp_path.iterdir())) == 1, "one server and its folder are gone")
     finally:
-        for server in servers:
+        for server in filter(lives, servers):
             server.kill()
 
 
@@ -155,15 +144,6 @@ def test_a_worker_that_was_killed_is_named_with_how_it_ended():
         asyncio.run(ask_a_killed_one())
 
 
-def test_a_batch_whose_vectors_have_megabytes_is_kept_and_found():
-    # As a large model has them: together more than a worker of a fleet takes in one request.
-    scope, wide = drawn(160, 4), BagOfWords(dimension=4096)
-
-    real, alone = (told(arm, scope, "hybrid", embedder=wide) for arm in (SMALL, Arm("single")))
-
-    assert real.facts == alone.facts
-
-
 def test_faults_of_the_simulator_are_refused():
     with pytest.raises(InvalidInput, match="simulator only"):
         told(SMALL, drawn(4, 1), fault=Fault(loss=0.1))
@@ -185,10 +165,11 @@ async def arm_of(arm: Arm, settings: Settings | None = None) -> ProcessesArm:
 
 
 def stay_open() -> None:
-    """Open an arm and wait to be killed; run by a test in a process of its own."""
+    """Open two arms and wait to be killed; run by a test in a process of its own."""
 
     async def stay() -> None:
-        await arm_of(SMALL, Settings(store="memory", ann="exact"))
+        for _ in range(2):
+            await arm_of(ALONE, Settings(store="memory", ann="exact"))
         print("open", flush=True)
         await asyncio.Event().wait()
 

@@ -2,12 +2,11 @@
 
 import pytest
 
-from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.node_per_agent import askers_of, down_of, topology_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Retrieval
 from tests.sampled import usually
-from tests.unit.evals.arms.notes import NoVectors, Told, drawn, scope_of, told
+from tests.unit.evals.arms.notes import Told, drawn, scope_of, told
 
 ARMS = [
     Arm("flat", 5, place="simulator"),
@@ -27,15 +26,6 @@ def test_another_seed_loses_other_messages():
     one, other = (told(ARMS[2], drawn(), fault=Fault(loss=0.3), seed=seed) for seed in (1, 2))
 
     assert [outcome.cost for outcome in one.outcomes] != [outcome.cost for outcome in other.outcomes]
-
-
-def test_messages_are_those_of_the_protocol():
-    one = told(APART, THREE)
-
-    # Two other groups: a request and a reply each, to search, and for the one fact that each of them holds.
-    assert one.messages == [2 * (2 + 2)] * 3
-    assert {outcome.cost.fan_out for outcome in one.outcomes} == {2}
-    assert all(outcome.cost.bytes > 8 * 20 for outcome in one.outcomes)
 
 
 def test_learning_costs_a_message_and_a_receipt_for_each_replica():
@@ -118,22 +108,6 @@ def test_a_slow_replica_has_a_rival():
     assert late.facts == calm.facts
     assert sum(late.messages) > sum(calm.messages)
     assert max(outcome.wall_s for outcome in late.outcomes) < 2.0
-
-
-@pytest.mark.parametrize(
-    ("arm", "fault", "mode", "why"),
-    [
-        (Arm("single", place="simulator"), Fault(), "lexical", "can't run in place 'simulator'"),
-        (ARMS[0], Fault(down=5), "lexical", "no node is left"),
-        (ARMS[0], Fault(loss=1.5), "lexical", "between 0 and 1"),
-        (ARMS[0], Fault(slow=-1), "lexical", "0 or more"),
-        (Arm("federated", 3, groups=4, place="simulator"), Fault(), "lexical", "leave some empty"),
-        (ARMS[0], Fault(), "semantic", "needs an embedding model"),
-    ],
-)
-def test_what_can_not_be_is_refused_with_what_to_do(arm: Arm, fault: Fault, mode: str, why: str):
-    with pytest.raises(InvalidInput, match=why):
-        told(arm, THREE, mode, fault=fault, embedder=NoVectors())
 
 
 @pytest.mark.thorough

@@ -49,6 +49,14 @@ REFUSED: Mapping[str, tuple[Callable[[Path], Path], str]] = {
         lambda tmp: exchange(tmp, b'{"_id": "d1", "text": "A boat"}\n{"_id": "d2", "te', [Q1]),
         "{tmp}/x.corpus.jsonl, line 2: Input data was truncated; correct this line",
     ),
+    "exchange: no text": (
+        lambda tmp: exchange(tmp, [{"_id": "d1"}], [Q1]),
+        "{tmp}/x.corpus.jsonl, line 1: Object missing required field `text`; correct this line",
+    ),
+    "exchange: a list of lists of lists": (
+        lambda tmp: exchange(tmp, b"[" * 100_000, [Q1]),
+        "{tmp}/x.corpus.jsonl, line 1: Expected `object`, got `array`; correct this line",
+    ),
     "exchange: two documents of one id": (
         lambda tmp: exchange(tmp, [D1, {"_id": "d2", "text": "Two"}, D1], [Q1]),
         "{tmp}/x.corpus.jsonl, line 3: _id 'd1' is already on line 1; rename one",

@@ -60,12 +60,6 @@ def test_the_oracle_file_in_any_order_and_days_without_a_time_are_read(tmp_path:
     assert [document.said_at for document in documents[1:3]] == ["2023-05-30", "2023-05-02T07:05"]
 
 
-def test_files_without_an_ending_are_found_by_what_is_in_them(tmp_path: Path) -> None:
-    path = longmemeval(tmp_path, entry(), name="longmemeval_m")
-
-    assert load_dataset(path) == load_longmemeval(path)
-
-
 def test_one_of_several_files_of_a_folder_is_named(tmp_path: Path) -> None:
     longmemeval(tmp_path, entry(), name="longmemeval_oracle.json")
     assert load_dataset(tmp_path).name == "longmemeval_oracle"

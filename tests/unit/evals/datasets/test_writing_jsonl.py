@@ -12,7 +12,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, pooled
 from hive_mind.evals.datasets.jsonl import load_jsonl, write_jsonl
 from hive_mind.evals.datasets.load import load_dataset
-from tests.unit.evals.datasets.data_files import asked, conversation, entry, longmemeval
+from tests.unit.evals.datasets.data_files import conversation
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 wordy = texts.map(lambda text: f"{text}a")
@@ -67,23 +67,6 @@ def test_what_is_written_is_read_again_as_it_was(dataset: Dataset) -> None:
         write_jsonl(dataset, Path(folder))
 
         assert load_jsonl(Path(folder)) == dataset
-
-
-def test_the_same_data_set_is_written_as_the_same_bytes(tmp_path: Path) -> None:
-    dataset = pooled(load_dataset(conversation(tmp_path, [asked(["D1:1"])])))
-
-    once = [path.read_bytes() for path in write_jsonl(dataset, tmp_path / "one")]
-
-    assert once == [path.read_bytes() for path in write_jsonl(dataset, tmp_path / "deep" / "two")]
-
-
-def test_sets_of_other_formats_survive_the_exchange(tmp_path: Path) -> None:
-    long = load_dataset(longmemeval(tmp_path / "long", entry(), entry(question_id="2_abs")))
-    talks = load_dataset(conversation(tmp_path / "talks", [asked(["D1:1"], category=5, answer=None, adversarial_answer="a car")]))
-
-    for dataset in (pooled(long), pooled(talks)):
-        write_jsonl(dataset, tmp_path / "written")
-        assert load_jsonl(tmp_path / "written", dataset.name) == dataset
 
 
 def test_only_what_a_reader_could_not_know_is_written(tmp_path: Path) -> None:

@@ -27,9 +27,7 @@ def measured(folder, turns, agents, seed, method="keyword", model=""):
     return row
 
 
-@pytest.mark.parametrize(
-    ("turns", "agents", "seed"), [(300, 10, 1), thorough(300, 10, 2), (1_000, 20, 1), thorough(5_000, 50, 1)]
-)
+@pytest.mark.parametrize(("turns", "agents", "seed"), [(300, 10, 1), thorough(300, 10, 2), thorough(1_000, 20, 1)])
 def test_keywords_find_between_half_and_85_percent(tmp_path, turns, agents, seed):
     assert 0.5 < measured(tmp_path, turns, agents, seed).metrics["recall@10"] < 0.85
 
@@ -38,15 +36,17 @@ def test_keywords_find_between_half_and_85_percent(tmp_path, turns, agents, seed
 ALWAYS_FOUND = {"security-log", "security-response"}
 
 
-def test_no_other_category_is_found_always_or_never(tmp_path):
+def test_of_a_large_corpus_as_much_is_found_and_no_other_category_always_or_never(tmp_path):
     (scope,) = generate(5_000, 50, 3).scopes
     counts = {question.category: 0 for question in scope.questions if question.is_answerable}
     for question in scope.questions:
         if question.is_answerable:
             counts[question.category] += 1
 
-    recall = {category: values["recall@10"] for category, values in measured(tmp_path, 5_000, 50, 3).by_category.items()}
+    row = measured(tmp_path, 5_000, 50, 3)
+    recall = {category: values["recall@10"] for category, values in row.by_category.items()}
 
+    assert 0.5 < row.metrics["recall@10"] < 0.85
     assert min(counts.values()) >= ENOUGH
     assert {category for category in counts if not 0.05 < recall[category] < 0.99} <= ALWAYS_FOUND
 

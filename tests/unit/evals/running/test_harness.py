@@ -55,27 +55,17 @@ def test_sharing_finds_what_one_memory_finds_and_says_what_it_cost(whole: RunRes
     assert not any("messages" in row for row in alone)
 
 
-def test_the_same_seed_writes_the_same_bytes(whole: RunResult, tmp_path: Path):
-    assert rows(run(order(tmp_path / "run"), quiet).folder) == rows(whole.folder)
-
-
 def _unfinished(folder: Path) -> None:
     (folder / "cell.json").unlink()
     body = (folder / "rows.jsonl").read_bytes()
     (folder / "rows.jsonl").write_bytes(body[: len(body) // 2])
 
 
-def _not_begun(folder: Path) -> None:
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
-
-
 def _without_report(folder: Path) -> None:
     (folder / "cell.json").unlink()
 
 
-@pytest.mark.parametrize("interrupted", [_unfinished, _not_begun, _without_report])
+@pytest.mark.parametrize("interrupted", [_unfinished, _without_report])
 def test_what_was_interrupted_goes_on_to_the_same_result(interrupted: Callable[[Path], None], whole: RunResult):
     before, times = rows(whole.folder), {}
     for number, cell in enumerate(whole.cells):
@@ -93,23 +83,18 @@ def test_what_was_interrupted_goes_on_to_the_same_result(interrupted: Callable[[
     assert {id: (whole.folder / "cells" / id / "times.jsonl").stat().st_mtime_ns for id in times} == times
 
 
-def test_an_arm_that_fails_is_a_cell_with_its_reason_and_the_others_go_on(tmp_path: Path):
-    result = run(order(tmp_path / "run", replace(EXPERIMENT, arms=(Arm(), Arm("routed", 3, fan_out=1)))), quiet)
+def test_an_arm_that_fails_is_a_cell_with_its_reason_the_others_go_on_and_it_is_tried_once_more_when_the_run_does(tmp_path: Path):
+    wanted = order(tmp_path / "run", replace(EXPERIMENT, arms=(Arm(), Arm("routed", 3, fan_out=1))))
+
+    result = run(wanted, quiet)
 
     (failed,) = result.failed
     assert failed.id == "demo-routed-3-round-robin-lexical-s1-fan1"
     assert "needs an embedding model" in failed.why
     assert [cell.status for cell in result.cells] == ["done", "failed", "done", "done"]
-
-
-def test_a_cell_that_failed_is_tried_once_more_when_the_run_goes_on(tmp_path: Path):
-    experiment = replace(EXPERIMENT, arms=(Arm("routed", 3, fan_out=1),))
-    folder = run(order(tmp_path / "run", experiment), quiet).folder
-    report = folder / "cells" / "demo-routed-3-round-robin-lexical-s1-fan1" / "cell.json"
+    report = result.folder / "cells" / failed.id / "cell.json"
     report.write_text(report.read_text().replace("needs an embedding model", "nothing"))
-
-    (failed,) = run(order(folder, experiment), quiet).failed
-
+    (failed,) = run(wanted, quiet).failed
     assert "needs an embedding model" in failed.why
 
 

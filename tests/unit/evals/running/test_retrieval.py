@@ -25,7 +25,6 @@ pytestmark = pytest.mark.usefixtures("loaded_cells")
 
 WORDS = "pump valve hall door ferry bridge otto ines corrin water leaks red blue green nine seven opens closes".split()
 SHARING = tuple(SPECS)
-REPLICAS = 3
 WITHOUT_MODEL = Settings(embed="none")
 
 
@@ -76,16 +75,9 @@ def test_every_topology_finds_what_one_memory_finds(data: Path, deal: str):
         assert (row.topology, row.agents, row.deal) == (topology, 7, deal)
         assert row.identical_top10 == row.completeness == 1.0
         assert row.metrics == alone.metrics
-
-
-def test_a_question_costs_a_few_messages_for_each_replica_set(data: Path):
-    flat, federated, sharded = rows_of(data, Arm("flat", 12), Arm("federated", 12, 4), Arm("sharded", 12))
-
+    flat, *apart = shared
     assert flat.messages_per_query == flat.bytes_per_query == 0
-    # Statistics, candidates, the facts themselves: a request and a reply each, of the sets the asker does not belong to.
-    assert 0 < federated.messages_per_query <= 6 * (12 / 3 - 1)
-    assert 0 < sharded.messages_per_query <= 6 * (12 // REPLICAS)
-    assert federated.bytes_per_query > 100 * federated.messages_per_query
+    assert all(row.bytes_per_query > 100 * row.messages_per_query > 0 for row in apart)
 
 
 def test_stopped_nodes_are_told_as_what_is_missing(data: Path):
@@ -101,17 +93,6 @@ def test_stopped_nodes_are_told_as_what_is_missing(data: Path):
     assert row.metrics["recall@10"] == pytest.approx(2 / 3, abs=1e-4)
 
 
-def test_replicas_stand_in_for_a_node_that_is_stopped(data: Path):
-    (row,) = rows_of(data, Arm("sharded", 6), down=1)
-
-    assert row.completeness == row.identical_top10 == 1.0
-
-
-def test_somebody_must_be_left_to_ask(data: Path):
-    with pytest.raises(InvalidInput, match="no node is left"):
-        rows_of(data, Arm("flat", 3), down=1)
-
-
 def test_a_deal_that_does_not_exist_is_refused_with_those_that_do_before_anything_is_read(tmp_path: Path):
     with pytest.raises(InvalidInput, match="'by moon'; known: round-robin, session, speaker"):
         rows_of(tmp_path / "nowhere", Arm("flat", 3, deal="by moon"))
@@ -121,12 +102,9 @@ def test_the_command_puts_topologies_side_by_side(data: Path):
     words = f"eval retrieval --data {data} --method keyword --topology single,sharded --agents 6 --embed none"
 
     table = CliRunner().invoke(app, words.split(), env={"COLUMNS": "160"})
-    rows = json.loads(CliRunner().invoke(app, [*words.split(), "--output", "json"]).stdout)["rows"]
 
     assert table.exit_code == 0
     assert "same as single" in table.output
-    assert [row["topology"] for row in rows] == ["single", "sharded"]
-    assert all(row["identical_top10"] == 1.0 for row in rows)
 
 
 def test_the_command_refuses_a_topology_it_does_not_know(data: Path):
@@ -185,6 +163,7 @@ def test_what_is_kept_goes_on_and_is_reported_and_compared_as_any_run(data: Path
     alone, shared = told(f"eval report {tmp_path}/run")["cells"]
     (change,) = told(f"eval compare {tmp_path}/run:{alone['id']} {tmp_path}/run:{shared['id']}")["cells"]
 
+    assert [(row["topology"], row["identical_top10"]) for row in first] == [("single", 1.0), ("sharded", 1.0)]
     assert again == first
     # What was finished is not asked again.
     assert {path: path.stat().st_mtime_ns for path in asked} == asked

@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms import Means
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, pooled
-from hive_mind.evals.experiments import Arm, DataSource, Retrieval, cell_of
+from hive_mind.evals.experiments import DataSource
 from hive_mind.evals.running import cut, dataset_of, row_id, unknown_ids
-from hive_mind.evals.running.cell import open_arm
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_embedder
 
 HERE = Settings(embed="none")
 
@@ -64,31 +61,3 @@ def test_a_source_without_a_path_is_refused():
 def test_what_an_agent_remembers_is_a_data_set_and_a_file_says_what_to_ask_of_it(tmp_path: Path):
     with pytest.raises(InvalidInput, match="agent 'ada' has learned nothing yet"):
         asyncio.run(dataset_of(DataSource("m", "memory", memory="ada"), 1, replace(HERE, home=tmp_path)))
-
-
-SAID = ("The gate is closed.", "Two ferries are late.", "The gate is closed.", "Rain.", "The gate is closed.", "The mast is up.")
-REPEATED = Scope(
-    "talk",
-    tuple(
-        Document(f"d{number}", text, "talk", f"2025-03-0{number + 1}", "Ines", before=SAID[number - 1] if number else "")
-        for number, text in enumerate(SAID)
-    ),
-    tuple(LabelledQuestion(f"q{n}", text, {}) for n, text in enumerate(("Is the gate closed?", "mast or rain", "ferries"))),
-)
-
-
-@pytest.mark.parametrize("arm", [Arm("flat", 4), Arm("federated", 6, groups=3), Arm("sharded", 5)])
-def test_what_is_said_twice_is_the_same_fact_whoever_learns_it_first(arm: Arm):
-    async def found(one: Arm) -> list[list[tuple[str, str, float]]]:
-        cell = cell_of(DataSource("talk"), one, Retrieval("lexical", "lexical"), 1)
-        open_ = await open_arm(cell, REPEATED, Means(HERE, await open_embedder(HERE)))
-        try:
-            outcomes = [await open_.ask(question, 10) for question in REPEATED.questions]
-        finally:
-            await open_.close()
-        return [[(hit.fact.id, hit.fact.said_at, round(hit.score, 6)) for hit in outcome.hits] for outcome in outcomes]
-
-    alone, shared = asyncio.run(found(Arm())), asyncio.run(found(arm))
-
-    assert all(alone)
-    assert shared == alone
