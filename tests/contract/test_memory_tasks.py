@@ -13,7 +13,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Relation
 from hive_mind.model.query import Query
-from tests.builders import BagOfWords, Home, found, lines_of, said
+from tests.builders import BagOfWords, Home, lines_of, said
 from tests.contract.fleets import REDIS_HOMES, home_for
 from tests.sampled import usually
 
@@ -32,16 +32,6 @@ async def test_the_same_statement_from_many_tasks_is_one_fact_with_all_sources(m
     assert {fact.id for fact in facts} == {kept.id}
     await memory.sleep()
     assert await memory.get_all_facts() == [kept]
-
-
-async def test_different_statements_from_many_tasks_are_all_kept_and_found(memory: CognitiveMemory):
-    await asyncio.gather(*(memory.store_facts([said(f"Pump {n}."), said(f"Door {n}.")], "ines") for n in range(40)))
-
-    before = await memory.get_all_facts()
-    assert len(before) == 80
-    assert "Pump 17." in await found(memory, "pump 17")
-    await memory.sleep()
-    assert await memory.get_all_facts() == before, "the order is the same after waking"
 
 
 @pytest.mark.parametrize("seed", usually(range(5), 0, 1))
@@ -115,16 +105,6 @@ async def test_closing_while_others_write_finishes_or_refuses_each(home: Home):
     assert all(isinstance(result, HiveError) for result in results if isinstance(result, BaseException))
     async with home.memory(BagOfWords()) as again:
         assert kept == {fact.content for fact in await again.get_all_facts()}
-
-
-async def test_sleeping_while_others_work_disturbs_nobody(memory: CognitiveMemory):
-    await memory.store_fact("pump", "The pump is red.")
-    work = [memory.store_fact("n", f"Statement {n}.") for n in range(10)]
-    searches = [memory.search_facts("pump") for _ in range(10)]
-    *_, last = await asyncio.gather(*work, memory.sleep(), *searches, memory.sleep())
-
-    assert last is None
-    assert len(await memory.get_all_facts()) == 11
 
 
 async def test_waking_that_fails_can_be_tried_again(home: Home):

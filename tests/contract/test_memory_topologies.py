@@ -4,7 +4,6 @@ import asyncio
 import logging
 import random
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -218,24 +217,6 @@ async def test_when_all_others_are_silent_the_answer_comes_by_the_deadline(topol
             # Candidates by the deadline; then the facts themselves, of nodes that have just answered.
             assert loop.time() - began_s <= DEADLINE_MS / 1000 * 1.1
             assert ada.completeness < 1.0
-
-
-@pytest.mark.parametrize("away", [(a, b) for a, b in combinations(range(1, 6), 2)])
-async def test_a_shard_that_keeps_one_replica_is_whole(away: tuple[int, int]):
-    async with among("sharded", 6) as (agents, members):
-        for number, agent in enumerate(agents):
-            await agent.store_facts([said(f"Pump {number}-{n} is red.") for n in range(5)], "ines")
-        await members.settled()
-        first = AGENTS[0]
-        stopped = {AGENTS[number] for number in away}
-        await members.stop(*stopped)
-        memory = next(one for one, name in zip(agents, (*AGENTS[0:6:2], *AGENTS[1:6:2]), strict=True) if name == first)
-
-        hits = await memory.search_facts(Query("red pump", 100))
-
-        is_whole = not any(set(one.members) <= stopped for one in members.topology.read_set(first))
-        assert (memory.completeness == 1.0) is is_whole
-        assert (len(hits) == 30) is is_whole
 
 
 async def test_agents_are_answered_while_their_node_is_away_and_tell_it_later(topology: TopologyName):

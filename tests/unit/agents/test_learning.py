@@ -221,14 +221,6 @@ async def test_after_an_edit_all_that_the_file_says_is_current_and_else_is_forme
             assert (await kept(memory, old)).superseded_by == learned.episode.id
 
 
-async def test_an_edit_that_is_undone_brings_the_former_back(memory: CognitiveMemory):
-    first = "The gateway accepts 600 requests per minute."
-    second = "The gateway accepts 900 requests per minute."
-    for text in (first, second, first, f"{second} The wall is green.", f"{first} {second}"):
-        await learn(memory, text)
-        assert await current(memory) == {line + "." for line in text.removesuffix(".").split(". ")}
-
-
 async def test_what_another_source_says_too_stays_as_that_ones_and_what_was_stored_by_hand_stays(memory: CognitiveMemory):
     shared, own = "The gateway accepts 600 requests per minute.", "The wall is green."
     await learn(memory, f"{shared} {own}")
@@ -240,19 +232,6 @@ async def test_what_another_source_says_too_stays_as_that_ones_and_what_was_stor
     assert await current(memory) == {shared, "The door is blue.", "The lamp is yellow."}
     assert (await kept(memory, shared)).sources == ("/srv/copy.md",)
     assert learned.former == 2
-
-
-async def test_what_an_edit_replaced_is_said_again_by_a_copy_that_was_not_edited_and_is_that_ones(memory: CognitiveMemory):
-    old, new = "The gateway accepts 600 requests per minute.", "The gateway accepts 900 requests per minute."
-    for text, source in ((old, FILE), (new, FILE), (old, "/srv/copy.md"), (new, FILE), (old, "/srv/copy.md")):
-        await learn(memory, text, source)
-
-    assert {content: (await kept(memory, content)).sources for content in await current(memory)} == {
-        new: (FILE,),
-        old: ("/srv/copy.md",),
-    }
-    await learn(memory, new, "/srv/copy.md")
-    assert await current(memory) == {new}
 
 
 async def test_what_a_person_replaced_stays_replaced_when_the_file_is_edited_elsewhere(memory: CognitiveMemory):

@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hive_mind.cognition.answering.aliases import answering_names, described_in
 from tests.unit.cognition.reading import answer, hit
@@ -56,8 +54,3 @@ def test_many_names_are_no_one_person():
 
     assert answering_names(described, facts) == ()
     assert answering_names(described, facts[:1]) == ("Ana Roe",)
-
-
-@given(st.text(max_size=300))
-def test_any_text_describes_somebody_or_nobody(text: str):
-    described_in(text)
