@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -57,8 +58,8 @@ async def called(
 
 # Any agent of a hive can be asked for shared facts.
 _QUESTIONS = frozenset({"ask", "search"})
-# A process that was killed is started again, and has opened its memory by then.
-_TRIES, _PAUSE_S = 60, 0.5
+# A process that was killed is started again, and has opened its memory by then. Clients of MCP wait for a minute.
+_REVIVED_S, _PAUSE_S = 30.0, 0.5
 
 
 class ProcessAgent:
@@ -85,7 +86,8 @@ class ProcessAgent:
             from hive_mind.api.requests import REQUESTS
 
             fields = {"key": uuid4().hex, **fields} if REQUESTS.entry(request).again else fields
-        for _ in range(_TRIES - 1 if self.may_revive else 0):
+        ends = monotonic() + _REVIVED_S
+        while self.may_revive and monotonic() < ends:
             try:
                 return await self._answered(request, progress, fields)
             except BackendUnavailable:

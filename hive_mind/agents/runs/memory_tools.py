@@ -24,6 +24,7 @@ from hive_mind.memory.base import Memory
 from hive_mind.memory.disputes import dispute_text
 from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import decide
+from hive_mind.model.bounds import Bounds
 from hive_mind.model.content import Candidate, Content, LeftOut
 from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.gathered import Question
@@ -34,7 +35,8 @@ from hive_mind.runs.prompt import ADAPT, ADAPT_CHARACTERS_MAX, number_of, part
 from hive_mind.tools import Tool
 from hive_mind.tools.functions import tool
 
-_LIMIT_MAX = 100
+# All of it is read by a model.
+_LIMITS = Bounds(1, 100)
 _RESULT = regex(r"(?:recall|ask)_\d+\.txt")
 
 
@@ -80,8 +82,9 @@ def fact_shown(fact: Fact) -> dict[str, Any]:
 def _reading(memory: Memory, reader: Reader, recalled: _Recalled) -> Sequence[Tool]:
     @tool
     async def recall(query: str, limit: int = LIMIT) -> list[dict[str, Any]]:
-        """Search what is remembered, here and in the hive. Gives facts with their sources, the best first."""
-        hits = await memory.search_facts(query, max(1, min(limit, _LIMIT_MAX)))
+        """Search what is remembered, here and in the hive. Gives up to `limit` facts (1 to 100) with sources, the best first."""
+        _LIMITS.refuse("limit", limit)
+        hits = await memory.search_facts(query, limit)
         recalled.add(hits)
         return [_hit_shown(hit) for hit in hits]
 

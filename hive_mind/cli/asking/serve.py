@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from hive_mind.mcp import AgentState, Status
 
 
+# Read by a model; `hive-mind status` has all of them.
+_PROBLEMS_MAX = 10
+
+
 class ResidentAgent(FleetAgent):
     """An agent whose process is started again when it has ended. See `mcp.ServedAgent`."""
 
@@ -49,13 +53,15 @@ class ResidentAgent(FleetAgent):
         fleet = await self.controller.status()
         agent_view = next((agent for agent in fleet.agents if agent.name == self.name), None)
         stats = await self.call("stats")
+        own_first = sorted(fleet.agents, key=lambda candidate: candidate.name != self.name)
+        problems = [f"{candidate.name}: {candidate.last_error}" for candidate in own_first if candidate.last_error]
         return {
             "agent": self.name,
             "fleet": self.fleet,
             "phase": agent_view.phase if agent_view else "",
             "facts": stats["facts"],
             "members_silent": list(stats.get("silent", ())),
-            "problems": [problem for problem in (agent_view.last_error if agent_view else "", fleet.last_error) if problem],
+            "problems": problems[:_PROBLEMS_MAX],
         }
 
     async def status_of(self, agent: str) -> "AgentState":

@@ -49,7 +49,7 @@ def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) 
         lag=sum(node.lag for process in processes for node in process.nodes),
         messages=sum(process.messages for process in processes),
         restarts=sum(process.restarts for process in processes),
-        last_error=next((view.last_error for view in _views(processes, agents) if view.last_error), ""),
+        last_error=next((f"{view.name}: {view.last_error}" for view in _views(processes, agents) if view.last_error), ""),
     )
 
 

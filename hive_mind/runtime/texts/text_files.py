@@ -73,7 +73,7 @@ def read_bytes(path: Path) -> bytes | Unreadable:
             # Only a folder below the one that was named: it could not be looked into.
             return Unreadable("is a folder that can't be read: check its rights")
         if not path.is_file():
-            return Unreadable("is not a regular file")
+            return Unreadable("is not a regular file" if path.exists() else "is not there")
         is_document = path.suffix.lower() in suffixes()
         if path.stat().st_size > (DOCUMENT_BYTES_MAX if is_document else FILE_BYTES_MAX):
             return DOCUMENT_TOO_LARGE if is_document else TOO_LARGE

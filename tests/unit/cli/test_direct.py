@@ -13,6 +13,7 @@ import pytest
 
 from hive_mind.cli.asking.asked import is_to_be_started, resident
 from hive_mind.cli.asking.serve import ResidentAgent
+from hive_mind.control.status import AgentView, FleetStatus
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers import AgentStatus, Contact, WorkerStatus
@@ -150,3 +151,22 @@ def test_where_an_agent_is_asked_is_known_without_the_status_of_its_fleet(tmp_pa
     agent = ResidentAgent(cast(Any, Controller(tmp_path)), "resident", "ada", Settings(home=tmp_path))
     address, token_in = asyncio.run(agent.address())
     assert (address, token_in) == ("http://127.0.0.1:4711/v1/agents/ada", str(file))
+
+
+class Looking(ResidentAgent):
+    """Whose own process answers."""
+
+    async def call(self, *_: object, **__: object) -> Any:
+        return {"facts": 3}
+
+
+def test_what_is_wrong_in_its_fleet_is_said_with_whose_it_is(tmp_path: Path) -> None:
+    agents = [AgentView(name, "missing", False, name, last_error="it is not running") for name in ("ben", "cid")]
+    status = FleetStatus("town", "Degraded", "flat", 1, 1, (), (), (AgentView("ada", "ready", True, "ada"), *agents))
+
+    async def looked() -> FleetStatus:
+        return status
+
+    agent = Looking(cast(Any, SimpleNamespace(status=looked)), "town", "ada", Settings(home=tmp_path))
+
+    assert asyncio.run(agent.status())["problems"] == ["ben: it is not running", "cid: it is not running"]

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError, InvalidInput
-from hive_mind.runtime.asking import called, status_of
+from hive_mind.runtime import asking
+from hive_mind.runtime.asking import ProcessAgent, ProcessGone, called, status_of
 from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.workers import Contact
 
@@ -96,3 +97,27 @@ async def test_where_nobody_listens_it_is_said() -> None:
     await server.wait_closed()
     with pytest.raises(BackendUnavailable, match="can't be reached"):
         await status_of(Contact("town-0", 4242, 0.0, port, "t", "c"), 30.0)
+
+
+class Gone(ProcessAgent):
+    """Of which nobody knows how it is reached, and which takes five seconds to find that out."""
+
+    may_revive = True
+    tries, clock_s = 0, 0.0
+
+    async def contact_of(self, agent: str) -> Contact:
+        self.tries, self.clock_s = self.tries + 1, self.clock_s + 5.0
+        raise ProcessGone(agent, "it is not running")
+
+
+async def test_a_process_that_stays_away_is_waited_for_as_long_however_long_each_look_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone = Gone("town", "ada", None)
+    monkeypatch.setattr(asking, "monotonic", lambda: gone.clock_s)
+    monkeypatch.setattr(asking, "_PAUSE_S", 0.0)
+
+    with pytest.raises(ProcessGone, match="it is not running"):
+        await gone.call("ask", question="?")
+
+    assert gone.tries == 7

@@ -114,9 +114,7 @@ async def test_a_fact_that_is_not_there_is_told(name: str, given: dict[str, str]
         await Tools(memory).use(name, fact_id="f9", **given)
 
 
-async def test_a_search_gives_at_least_one_and_at_most_a_hundred(memory: CognitiveMemory) -> None:
-    for number in range(120):
-        await memory.store_fact("pump", f"Pump {number} is red.")
-    tools = Tools(memory)
-    assert len(await tools.use("recall", query="pump", limit=-3)) == 1
-    assert len(await tools.use("recall", query="pump", limit=10_000)) == 100
+@pytest.mark.parametrize("limit", [-3, 0, 101])
+async def test_a_search_refuses_a_limit_that_it_would_not_keep(limit: int, memory: CognitiveMemory) -> None:
+    with pytest.raises(InvalidInput, match=f"`limit` is a whole number, 1 to 100, not {limit}"):
+        await Tools(memory).use("recall", query="pump", limit=limit)

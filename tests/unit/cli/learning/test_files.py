@@ -97,6 +97,7 @@ def test_a_file_of_unreasonable_size_is_not_read(tmp_path):
 
 def test_what_is_no_file_can_not_be_read():
     assert read_text(Path(os.devnull)) == Unreadable("is not a regular file")
+    assert read_text(Path("gone.txt")) == Unreadable("is not there")
 
 
 def test_a_folder_that_can_not_be_looked_into_is_named(tmp_path, monkeypatch):
