@@ -32,6 +32,7 @@ from hive_mind.cognition.temporal import moments, resolved_dates
 from hive_mind.memory.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, LeftOut
+from hive_mind.model.fact import place_label
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.ids import canonical, shown
 from hive_mind.model.query import Hit
@@ -152,13 +153,19 @@ class ExtractiveReader:
                     before=context,
                     entities=names,
                     keeps_lines=piece.block.layout is Layout.CODE,
-                    labels=(*resolved_dates(spoken, said_at), *([piece.note] if piece.note else [])),
+                    labels=(*resolved_dates(spoken, said_at), *([piece.note] if piece.note else []), *_places(piece, concept)),
                 ),
             )
 
 
 def _is_repeated(piece: Piece) -> bool:
     return piece.is_covered and piece.block.layout is Layout.LOG
+
+
+def _places(piece: Piece, concept: str) -> list[str]:
+    """The label of the headings above a piece that its concept leaves out."""
+    above = [heading.title for heading in piece.block.headings if heading.title not in concept]
+    return [place_label(above)] if above else []
 
 
 def _also_under(candidate: Candidate, piece: Piece, concept: str, chars_max: int) -> Candidate:

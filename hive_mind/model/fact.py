@@ -135,6 +135,28 @@ class Fact:
         return replace(self, superseded_by="", sharing=sharing, learned_at_us=learned_at_us, turned_at_us=turned_at_us)
 
 
+_PLACE, _PLACE_END = "in “", "”"
+
+
+def place_label(titles: Iterable[str]) -> str:
+    """A label for the headings that a text stands under, the highest first: a document's title, and what lies below it."""
+    return f"{_PLACE}{': '.join(titles)}{_PLACE_END}"
+
+
+def places_in(labels: Iterable[str]) -> list[str]:
+    """The headings of each label that is for some."""
+    return [label[len(_PLACE) : -1] for label in labels if _is_place(label)]
+
+
+def keywords_in(labels: Iterable[str]) -> list[str]:
+    """The labels that are for no headings."""
+    return [label for label in labels if not _is_place(label)]
+
+
+def _is_place(label: str) -> bool:
+    return label.startswith(_PLACE) and label.endswith(_PLACE_END)
+
+
 class FactList(list[Fact]):
     """Facts, and the share of the hive that was asked for them (`completeness`)."""
 

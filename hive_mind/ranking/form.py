@@ -25,7 +25,7 @@ import Stemmer
 from numpy.typing import NDArray
 
 from hive_mind.model.decoding import msgpack_decoder
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import Fact, keywords_in
 from hive_mind.model.gathered import ANALYSIS
 from hive_mind.ranking.neighbours import ROLES_OF_WHO_ASKS
 from hive_mind.ranking.tokens import chunks_of, indexed_terms, piece_of, terms_of
@@ -112,7 +112,7 @@ def own_text(fact: Worded) -> str:
     """The text with its days as people say them: those beside it, and those in it that a program wrote."""
     message = fact.content.removeprefix(f"{fact.speaker}: ") if fact.speaker else fact.content
     days_written = list(dict.fromkeys(_WRITTEN_DAY.findall(message)))[:_DAYS_SPOKEN_MAX] if "-" in message else []
-    days = [spoken_date(day) for day in (fact.said_at, *fact.labels, *days_written)]
+    days = [spoken_date(day) for day in (fact.said_at, *keywords_in(fact.labels), *days_written)]
     asking = [_ASKING] * (len(message) // _ASKING_CHARACTERS) if fact.speaker and only_asks(fact.speaker, message) else []
     return " \n".join([message, *days, *asking]) if any(days) or asking else message
 

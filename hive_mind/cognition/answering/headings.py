@@ -13,7 +13,7 @@ from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.wordings import met_in, phrases_of
 from hive_mind.cognition.extraction.separated import heads_of
 from hive_mind.cognition.temporal import moments
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import Fact, places_in
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
@@ -23,6 +23,7 @@ _FOLDERS_MAX, _YEAR_DIGITS = 3, 4
 _BETWEEN = ": "
 VERSION = regex(r"\d{1,10}(?:\.\d{1,10}){1,5}")
 """Such as "1.0.5"."""
+_VERSION_OF = regex(rf"(?P<thing>[^\W\d_][\w-]{{0,40}}) (?:(?:version|release) )?v?(?P<version>{VERSION.pattern})", re.IGNORECASE)
 _OF_VERSIONS = frozenset(tokenize("version release unreleased"))
 # All of a version is one of these; what was removed or deprecated says so.
 _DEEDS = frozenset(tokenize("fixed changed added new improved introduced released out"))
@@ -44,9 +45,14 @@ def path_of(source: str) -> list[str]:
     return [*source.split("/")[:-1], title_of(source)]
 
 
+def headings_of(fact: Fact) -> frozenset[str]:
+    """The terms of all headings that it stands under."""
+    return terms_in(" ".join((fact.concept, *places_in(fact.labels))))
+
+
 def titles_of(fact: Fact) -> frozenset[str]:
-    """The terms of the titles of its sources and of the folders next to them: what all of it is about."""
-    return name_terms(*(name for source in fact.sources for name in _near(source)))
+    """The terms of the headings above its own, of the titles of its sources and of the folders next to them."""
+    return name_terms(*places_in(fact.labels), *(name for source in fact.sources for name in _near(source)))
 
 
 def _near(source: str) -> list[str]:
@@ -74,12 +80,32 @@ def is_version_in(version: str, terms: frozenset[str]) -> bool:
     return version in terms or any(term.startswith(f"{version}.") for term in terms)
 
 
+def is_of_other_version(question: str, fact: Fact) -> bool:
+    """Whether a fact stands under a version that is asked for, of another thing: plover's 1.0.5 for "kestrel 1.0.5"."""
+    headings, own = headings_of(fact), terms_in(fact.content)
+    around = headings | titles_of(fact) | phrases_of(fact.content, fact.before, fact.speaker)
+    return any(
+        is_version_in(version, headings) and not is_version_in(version, own) and not met_in((thing,), around)
+        for thing, version in _versions_of(question)
+    )
+
+
+@remembered(64)
+def _versions_of(question: str) -> tuple[tuple[str, str], ...]:
+    """The things in a question with their versions: "plover" with "1.0.5" in "What changed in plover version 1.0.5?"."""
+    terms = asked_of(question)
+    pairs = ((tokenize(match["thing"]), match["version"]) for match in _VERSION_OF.finditer(question))
+    things = (terms.words | terms.names | terms.identifiers) - _OF_VERSIONS - _DEEDS
+    return tuple((words[-1], version) for words, version in pairs if words and words[-1] in things)
+
+
 def unsaid(question: str, fact: Fact) -> frozenset[str]:
     """The word for what happened in a version, which a fact need not say, as its heading is that version."""
     is_when, versions, words = _asked(question)
-    if not versions or not all(is_version_in(version, terms_in(fact.concept)) for version in versions):
+    headings = headings_of(fact)
+    if not versions or not all(is_version_in(version, headings) for version in versions):
         return frozenset()
-    around = terms_in(fact.concept) | titles_of(fact)
+    around = headings | titles_of(fact)
     left = words - met_in(words, around | phrases_of(fact.content))
     if len(left) != 1 or not left <= _DEEDS:
         return frozenset()
@@ -120,7 +146,7 @@ def notes_around(question: str, fact: Fact) -> list[str]:
     if not fact.speaker and ((left := missing - _around(missing, heading)) != missing or is_version_wanted):
         notes.append(f"under “{fact.concept}”")
         missing = left
-    names = (name for source in fact.sources if "/" in source for name in reversed(_near(source)))
+    names = (*places_in(fact.labels), *(name for source in fact.sources if "/" in source for name in reversed(_near(source))))
     return notes + [f"in “{name}”" for name in names if _around(missing - _DEEDS, name_terms(name))][:1]
 
 

@@ -13,7 +13,7 @@ from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, 
 from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
 from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.definition import may_define
-from hive_mind.cognition.answering.headings import VERSION, dated, projects_named, titles_of, unsaid
+from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, projects_named, titles_of, unsaid
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of
 from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, said_in, stated
@@ -148,7 +148,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     before = phrase_terms(fact.before)
     meant = phrase_terms(named_before(fact)) if refers(fact) else frozenset()
     subject = _subject(terms, fact, own | titles) or _subject(terms, replace(fact, content=named_before(fact)), meant)
-    named = _identified(terms, fact, own | meant)
+    named = _identified(terms, fact, own | meant | headings_of(fact))
     is_named = bool(named)
     if (terms.identifiers and not is_named) or (terms.names and not (is_named or subject)):
         return None

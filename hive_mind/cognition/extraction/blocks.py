@@ -341,6 +341,9 @@ class _Layouter:
         return self._headings[-1].title if self._headings else ""
 
     def _begin_section(self, title: str, level: int) -> None:
+        if self._headings_seen == 1 and not self.blocks and level <= self._headings[0].level:
+            # Nothing but other headings stands below it: all of them do.
+            self._headings = (replace(self._headings[0], level=-1),)
         self._headings_seen += 1
         above = tuple(heading for heading in self._headings if heading.level < level)
         self._headings, self._lead = (*above, Heading(title, self._headings_seen, level)), ""

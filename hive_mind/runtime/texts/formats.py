@@ -84,7 +84,8 @@ def read_restructured_text(body: bytes) -> Document:
         raise
     except Exception:  # noqa: BLE001 - any fault of a library in a text that can be read without it
         return Document(text, {"markup that can't be read": 1})
-    document = document_of_html(str(page))
+    # Its head gives a page without a title another one.
+    document = document_of_html(str(page).partition("</head>")[2])
     return Document(document.text, {**table.found(left_out), **document.left_out})
 
 
@@ -238,6 +239,8 @@ def _joint(before: str, page: str) -> str:
 _FIRST_ROW = regex(r"(?<=<table>)(?:<tbody>)?<tr>(?:(?!<table>).)*?</tr>", re.DOTALL)
 _CELL = regex(r"<td\b[^<>]*>((?:(?!<td\b).)*?)</td>", re.DOTALL)
 _TAG = regex(r"<[^<>]*>")
+# As of a page: all headings stand below it.
+_STYLES = "p[style-name='Title'] => title:fresh"
 
 
 def _read_docx(body: bytes) -> Document:
@@ -245,7 +248,7 @@ def _read_docx(body: bytes) -> Document:
     import mammoth
 
     archive = table.office_document(body)
-    converted = mammoth.convert_to_html(io.BytesIO(body), convert_image=lambda _image: [])
+    converted = mammoth.convert_to_html(io.BytesIO(body), style_map=_STYLES, convert_image=lambda _image: [])
     left_out = {
         "picture": table.count(archive, "word/media"),
         "header or footer": table.count(archive, "word", "header") + table.count(archive, "word", "footer"),
@@ -347,7 +350,9 @@ def _read_epub(body: bytes) -> Document:
     chapters_read = [document_of_html(archive.read(page).decode("utf-8", "replace")) for page in there]
     left_out = {"picture": pictures, "missing chapter": len(pages) - len(there)}
     left_out |= {ADDRESS: sum(chapter.left_out.get(ADDRESS, 0) for chapter in chapters_read)}
-    return Document("\n\n".join(chapter.text for chapter in chapters_read), table.found(left_out))
+    title = " ".join(next((element.text or "" for element in _named(package, "title")), "").split())
+    texts = [f"# {title}"] * bool(title) + [chapter.text for chapter in chapters_read]
+    return Document("\n\n".join(texts), table.found(left_out))
 
 
 def _encrypted(archive: ZipFile) -> set[str]:

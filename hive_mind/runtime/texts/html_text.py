@@ -108,6 +108,8 @@ class _Reader:
         self._lines: list[str] = []
         self._line: list[str] = []
         self._hidden = 0
+        self._title: list[str] = []
+        self._is_title = False
         self._is_laid_out = False
         self._cells: list[list[str]] | None = None
         self._is_header = False
@@ -119,12 +121,17 @@ class _Reader:
 
     @property
     def text(self) -> str:
-        """All lines; more than one empty one between two is never wanted."""
+        """All lines, below the page's title where no heading says it; more than one empty one between two is never wanted."""
         self._end_row()
         self._end_line()
-        return re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip() + "\n"
+        title = " ".join("".join(self._title).split())
+        headings = [line.removeprefix("# ") for line in self._lines if line.startswith("# ")]
+        is_shown = title and any(self._lines) and not any(heading in title or title in heading for heading in headings)
+        above = [f"# {title}\n"] if is_shown else []
+        return re.sub(r"\n{3,}", "\n\n", "\n".join([*above, *self._lines])).strip() + "\n"
 
     def start(self, tag: str) -> None:
+        self._is_title = tag == "title" and not self._title
         if tag in _HIDDEN:
             self._hidden += 1
         elif title := _TITLE.fullmatch(tag):
@@ -152,6 +159,7 @@ class _Reader:
                 self._paragraph()
 
     def end(self, tag: str) -> None:
+        self._is_title = False
         if tag in _HIDDEN:
             self._hidden = max(0, self._hidden - 1)
         elif tag == "tr":
@@ -168,7 +176,9 @@ class _Reader:
 
     def say(self, data: str) -> None:
         """Text between two tags."""
-        if self._hidden:
+        if self._is_title:
+            self._title.append(data)
+        if self._hidden or self._is_title:
             return
         if self._cells:
             self._cells[-1].append(_BLANK.sub(" ", data).replace("|", "/"))

@@ -7,6 +7,7 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering.headings import notes_around, titles_of, unsaid
 from hive_mind.model.content import Content
+from hive_mind.model.fact import place_label
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent
 from tests.unit.cognition.reading import hit
@@ -54,6 +55,24 @@ TEXTS = {
 
 - Support for Windows 7.
 """,
+    "/p/a/news.md": "# dunlin\n\n## 3.1.4\n\n- Fixed the race in the scheduler.\n\n## 3.1.3\n\n- Sort the queue.\n",
+    "/p/b/news.md": "# Avocet\n\n# 3.2.0\n\n- The clock is kept.\n\n# 3.1.9\n\n### Fixed\n\n- The pause.\n",
+    "/p/c/guide.md": """---
+title: Cedar House
+---
+
+## Kitchen
+
+The dishwasher runs at night.
+The oven is cleaned on Mondays.
+
+### Keys
+
+| room | key |
+|---|---|
+| Pantry | K-9 |
+| Cellar | K-4 |
+""",
     "/p/ops/hosts.md": """willet-vpn-10 stands in rack 7.
 willet-vpn-10 was restarted on Monday by Ana.
 The certificate of willet-vpn-10 ends in June.
@@ -69,6 +88,11 @@ ANSWERED = {
     "What was fixed in plover 0.8.0?": "“Headers of 100 kB.” (under “0.8.0: Fixed”; in “plover-1.2”)",
     "What was removed in kestrel 1.9.0?": "“Support for Windows 7.” (under “1.9.0: Removed”; in “kestrel-2.0”)",
     "When was plover 1.0.5 released?": _OF_STREAM,
+    "What was fixed in dunlin 3.1.4?": "“Fixed the race in the scheduler.” (under “3.1.4”; in “dunlin”)",
+    "What changed in dunlin 3.1.3?": "“Sort the queue.” (under “3.1.3”; in “dunlin”)",
+    "What was changed in Avocet 3.2.0?": "“The clock is kept.” (under “3.2.0”; in “Avocet”)",
+    "What was fixed in Avocet 3.1.9?": "“The pause.” (under “3.1.9: Fixed”; in “Avocet”)",
+    "When is the oven of Cedar House cleaned?": "“The oven is cleaned on Mondays.” (in “Cedar House”)",
     "Which database does the server use?": "“The database is PostgreSQL 15.” (in “server”)",
     "Who maintains the server?": "“The maintainer is Jonas Brandt.” (in “server”)",
     "When do backups of the server run?": "“Backups run at 02:30.” (in “server”)",
@@ -84,6 +108,9 @@ DECLINED = (
     "When was kestrel 1.0.5 released?",
     "What was removed in plover 0.9.0?",
     "What was deprecated in plover 1.0.6?",
+    "What was fixed in Avocet 3.1.4?",
+    "What changed in dunlin 3.2.0?",
+    "When is the oven of Birch House cleaned?",
     "Which database does the client use?",
     "Which renderer does the server use?",
     "What is the timeout of the server?",
@@ -153,11 +180,13 @@ def test_what_happened_in_a_version_need_not_be_said_under_a_heading_that_is_not
         ("What opens in winter?", "The lock opens at nine.", ["under “Winter”"]),
         ("What opens in winter?", "In winter the lock opens at nine.", []),
         ("Where is the harbour's lock in winter?", "It lies to the east.", ["under “Winter”", "in “harbour”"]),
+        ("Where is the lock of Wadden in winter?", "It lies to the east.", ["under “Winter”", "in “Wadden: Doors”"]),
         ("How deep is it?", "Five metres.", []),
     ],
 )
 def test_a_heading_and_a_file_are_shown_for_words_that_are_only_there(question: str, content: str, notes: list[str]):
-    fact = hit(content, concept="Winter", sources=("/town/harbour.md",)).fact
+    labels = (place_label(["Wadden", "Doors"]),)
+    fact = hit(content, concept="Winter", sources=("/town/harbour.md",), labels=labels).fact
     assert notes_around(question, fact) == notes
 
 

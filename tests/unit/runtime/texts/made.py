@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from email.message import EmailMessage
 from pathlib import Path
 
-_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _TYPES = (
     '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
     '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
@@ -64,7 +64,7 @@ def pdf(*pages: str, locked: bool = False) -> bytes:
 
 def docx(body: str, document: str = "", **parts: str) -> bytes:
     """A Word document around this part of its text."""
-    document = document or f'<?xml version="1.0"?><w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>'
+    document = document or f'<?xml version="1.0"?><w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
     return zipped({"[Content_Types].xml": _TYPES, "_rels/.rels": _RELATIONS, "word/document.xml": document} | parts)
 
 

@@ -76,6 +76,18 @@ def test_a_book_is_read_in_the_order_of_its_chapters() -> None:
     assert found == Document("# One\n\nThe ferry leaves at nine.\n\n\n# Two\n\nIt returns at noon.\n", {"picture": 1})
 
 
+def test_the_title_of_a_document_stands_above_its_headings() -> None:
+    styles = (
+        f'<w:styles xmlns:w="{made.WORD}"><w:style w:type="paragraph" w:styleId="T"><w:name w:val="Title"/></w:style></w:styles>'
+    )
+    word = made.docx(made.paragraph("Plover", "T") + made.paragraph("The door is green."), **{"word/styles.xml": styles})
+    package = '<p><metadata><title> The\nferry </title></metadata><item id="a" href="first.xhtml" media-type="text/html"/>'
+    book = made.epub("<h1>One</h1>", "", **{"OEBPS/book.opf": f'{package}<itemref idref="a"/></p>'})
+
+    assert lines("a.docx", word) == ["# Plover", "The door is green."]
+    assert lines("a.epub", book) == ["# The ferry", "# One"]
+
+
 def test_a_message_is_what_its_sender_says_then_under_its_subject() -> None:
     said = (
         "I moved the pump\nto hall 3.\n\n- bring the seal\n\nOn Monday Bo wrote:\n> Where is the pump?\n-- \nAna Lopes\nHall 1\n"

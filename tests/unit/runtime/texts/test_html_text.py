@@ -23,9 +23,24 @@ def test_titles_items_and_tables_are_laid_out_as_notes_are() -> None:
     )
 
     assert document_of_html(page).text.splitlines() == [
-        "## Opening hours", "", "We open at nine sharp.", "Ring twice.", "", "- No dogs.", "- No cats.", "",
+        "# T", "", "## Opening hours", "", "We open at nine sharp.", "Ring twice.", "", "- No dogs.", "- No cats.", "",
         "| Day | Closes |", "| --- | --- |", "| Monday | 17:00 |", "", "```", "a  = 1", "  b = 2", "```",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "text"),
+    [
+        ("Plover", "<h2>1.0.5</h2>", "# Plover\n\n## 1.0.5\n"),
+        ("Plover &amp;\n co", "<h1>1.0.5</h1><h1>1.0.4</h1>", "# Plover & co\n\n# 1.0.5\n\n# 1.0.4\n"),
+        ("Plover - The docs", "<h1>Plover</h1><p>Red.", "# Plover\n\nRed.\n"),
+        ("Plover", "<svg><title>An icon</title></svg><p>Red.", "# Plover\n\nRed.\n"),
+        ("", "<p>Red.", "Red.\n"),
+    ],
+)
+def test_the_title_of_a_page_stands_above_it_where_no_heading_says_it(title: str, body: str, text: str) -> None:
+    assert document_of_html(f"<html><head><title>{title}</title><style>p</style></head><body>{body}").text == text
+    assert document_of_html(f"<html><title>{title}</title><body>{body}").text == text
 
 
 @given(st.text())
