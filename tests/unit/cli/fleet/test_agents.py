@@ -79,11 +79,6 @@ def test_one_that_is_only_looked_at_need_not_be_ready_but_runs(home):
     assert chosen(home, is_looking=True) == ("research", "ben")
 
 
-def test_an_agent_that_is_named_is_used(home):
-    home("research", ada=True, ben=True)
-    assert chosen(home, agent="ben") == ("research", "ben")
-
-
 def test_an_agent_of_no_fleet_is_used_as_ever_and_that_is_said(home, capsys):
     home("research", ada=True)
     assert chosen(home, agent="default") is None
@@ -117,12 +112,6 @@ def test_of_several_fleets_one_has_to_be_named(home, capsys):
     assert "--fleet north or south" in capsys.readouterr().err
     assert chosen(home, fleet="south") == ("south", "ben")
     assert chosen(home, agent="ada") == ("north", "ada")
-
-
-def test_a_fleet_without_a_ready_agent_says_so(home):
-    home("research", ada=False)
-    with pytest.raises(CommandError, match="no agent of fleet 'research' is ready"):
-        chosen(home)
 
 
 def test_what_is_named_has_to_be_there(home):
