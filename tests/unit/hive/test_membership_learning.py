@@ -154,11 +154,6 @@ def test_a_journal_that_keeps_nonsense_is_not_believed(kept):
         one.start([Put(MEMBERSHIP, b"topologies", kept)], now(0))
 
 
-@pytest.mark.parametrize("epoch", [-1, -(1 << 62), 0, 7])
-def test_who_knows_no_topology_is_asked_for_one_and_says_nothing(epoch):
-    assert membership("d", None).receive("b", TopologyRequest(epoch), now(10)) == []
-
-
 def test_who_asks_for_what_follows_an_epoch_that_can_not_be_is_told_what_holds():
     (told,) = membership().receive("b", TopologyRequest(-1), now(10))
 

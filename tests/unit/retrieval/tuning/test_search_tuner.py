@@ -20,7 +20,7 @@ def test_it_finds_the_filter_that_leaves_the_distractors_out(tmp_path):
 
 
 def test_the_same_seed_does_the_same_and_another_one_something_else(tmp_path):
-    first, again, other = (searched(tmp_path / name, seed) for name, seed in (("a", 3), ("b", 3), ("c", 4)))
+    first, again, other = (searched(tmp_path / name, seed, rounds_max=1) for name, seed in (("a", 3), ("b", 3), ("c", 4)))
 
     assert reasons(first.steps) == reasons(again.steps)
     assert reasons(first.steps) != reasons(other.steps)
@@ -35,7 +35,7 @@ def test_candidates_are_halved_from_a_third_of_the_questions_to_all(tmp_path):
     assert found.steps[13].config.filters == max(found.steps[9:13], key=lambda step: step.nudcg).config.filters
 
 
-@pytest.mark.parametrize("seed", usually(range(5), 0, 1))
+@pytest.mark.parametrize("seed", usually(range(5), 0))
 def test_what_came_along_and_does_nothing_is_taken_back(tmp_path, seed):
     found = searched(tmp_path, seed)
 
