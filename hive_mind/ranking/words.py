@@ -24,7 +24,7 @@ GRAM_WEIGHT = 0.7
 _GRAM_CHARACTERS = 4
 # Of a text every second one is indexed, which halves the index; of a question each is asked for, so any stretch of six letters is
 # still met by one or two.
-_GRAM_STEP = 2
+GRAM_STEP = 2
 # Shorter words are as good as a gram themselves.
 _GRAMS_OF_MIN = 4
 
@@ -138,7 +138,7 @@ def stem(word: str) -> str:
     return str(stemmer.stemWord(word)) or word
 
 
-def grams(word: str, step: int = _GRAM_STEP) -> list[str]:
+def grams(word: str, step: int = GRAM_STEP) -> list[str]:
     """Stretches of four characters of a word, of which the first and the last say so; nothing for a short one or a number."""
     if len(word) < _GRAMS_OF_MIN or (not word.isalpha() and any(map(str.isdigit, word))):
         return []

@@ -18,8 +18,19 @@ from itertools import pairwise
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORDS
 from hive_mind.cognition.answering.headings import VERSION, dated, is_version_in, projects_named, titles_of, unsaid
-from hive_mind.cognition.answering.relevance import Relevant
-from hive_mind.cognition.answering.wordings import degree_in, is_german, measured_in, met_in, phrases_of, with_phrases
+from hive_mind.cognition.answering.question_terms import share_of_words
+from hive_mind.cognition.answering.relevance import YEAR, Relevant
+from hive_mind.cognition.answering.wordings import (
+    LIKENESS_MIN,
+    degree_in,
+    function_terms,
+    is_german,
+    likeness,
+    measured_in,
+    met_in,
+    phrases_of,
+    with_phrases,
+)
 from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.cognition.temporal import moments
 from hive_mind.model.fact import Fact
@@ -35,14 +46,13 @@ FACTS_MIN = 12
 
 # Logarithm of the usual score by words of a fact that answers.
 _KEYWORD = 2.9
-# A term that differs in an ending or a letter counts less than the term itself; of less likeness than this not at all.
-_ALIKE, _LIKENESS_MIN, _ALIKE_LETTERS_MIN = 0.8, 0.5, 4
+# A term that differs in an ending or a letter counts less than the term itself.
+_ALIKE = 0.8
 # Beyond this a logit says no more.
 _LOGIT_MAX, _SHARE_MIN = 10.0, 1e-9
 _WORD = regex(r"[^\W_](?:[\w'’-]|(?<=\d)\.(?=\d))*")
 _DIGIT = regex(r"\d")
 _DENIAL = regex(r"\b(?:not|non|never|no|none|without|cannot|nicht|kein\w{0,3}|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
-_YEAR = regex(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +155,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
     best = max((hit.score for hit in hits), default=0.0)
-    background = _background(hits)
+    background, of_words = _background(hits), share_of_words(question)
     result = []
     for number, hit in enumerate(hits):
         judged = rules.get(hit.fact.id)
@@ -156,7 +166,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 own_share,
                 met_share - own_share,
                 headed_share - met_share,
-                math.log1p(max(0.0, hit.components.keyword)) - _KEYWORD,
+                math.log1p(max(0.0, of_words * hit.components.keyword)) - _KEYWORD,
                 name_unseen,
                 float(_contradicts_year(terms_of_question, hit.fact) or _contradicts_version(versions, hit.fact)),
                 _replaced(terms_of_question, near[number]),
@@ -184,7 +194,7 @@ def _asked(question: str) -> _Asked:
     degree = degree_in(question)
     # "1.0.5" is a term, and its figures by themselves say nothing.
     parts = {part for version in VERSION.findall(question) for part in version.split(".")}
-    left_out = degree | parts
+    left_out = degree | parts | function_terms(question)
     terms = tuple(dict.fromkeys(term for term in tokenize(with_phrases(question)) if term not in left_out))[:_TERMS_MAX]
     named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
     by_word = [[term for term in tokenize(word) if term not in parts] for word in words]
@@ -193,7 +203,7 @@ def _asked(question: str) -> _Asked:
     # A text seldom says the day on which it was said.
     dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
     names = named_terms & frozenset(term for term in terms if not term.isdigit()) - dated
-    return _Asked(terms, names, frozenset(_YEAR.findall(question)), pairs, _denies(question))
+    return _Asked(terms, names, frozenset(YEAR.findall(question)), pairs, _denies(question))
 
 
 def _denies(text: str) -> bool:
@@ -205,7 +215,7 @@ def _replaced(terms_of_question: _Asked, near: Mapping[str, float]) -> float:
     halves = [
         pair
         for pair in terms_of_question.pairs
-        if min(near[pair[0]], near[pair[1]]) < _LIKENESS_MIN <= max(near[pair[0]], near[pair[1]])
+        if min(near[pair[0]], near[pair[1]]) < LIKENESS_MIN <= max(near[pair[0]], near[pair[1]])
     ]
     return min(1.0, len(halves) / 2)
 
@@ -233,24 +243,7 @@ def _met(term: str, terms: frozenset[str]) -> float:
         return 1.0
     if VERSION.fullmatch(term):
         return _ALIKE * is_version_in(term, terms)
-    return _ALIKE if met_in((term,), terms) else _ALIKE * _likeness(term, terms)
-
-
-def _likeness(term: str, terms: frozenset[str]) -> float:
-    """Share of common groups of three letters with the term most like it, 0 for little: other endings, letters left out."""
-    if len(term) < _ALIKE_LETTERS_MIN or _DIGIT.search(term):
-        return 0.0
-    groups = _groups(term)
-    words_alike = (_groups(word) for word in terms if word[:2] == term[:2] and len(word) >= _ALIKE_LETTERS_MIN)
-    best = max(
-        (2 * len(groups & groups_of_word) / (len(groups) + len(groups_of_word)) for groups_of_word in words_alike), default=0.0
-    )
-    return best if best >= _LIKENESS_MIN else 0.0
-
-
-@remembered(4096)
-def _groups(term: str) -> frozenset[str]:
-    return frozenset(f" {term} "[start : start + 3] for start in range(len(term)))
+    return _ALIKE if met_in((term,), terms) else _ALIKE * likeness(term, terms)
 
 
 def _rarities(terms: Sequence[str], near: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -277,7 +270,5 @@ def _contradicts_version(versions: Sequence[str], fact: Fact) -> bool:
 
 
 def _contradicts_year(terms_of_question: _Asked, fact: Fact) -> bool:
-    stated = frozenset(_YEAR.findall(fact.content))
-    return bool(terms_of_question.years and stated) and terms_of_question.years.isdisjoint(
-        {*stated, *_YEAR.findall(fact.said_at)}
-    )
+    stated = frozenset(YEAR.findall(fact.content))
+    return bool(terms_of_question.years and stated) and terms_of_question.years.isdisjoint({*stated, *YEAR.findall(fact.said_at)})

@@ -17,7 +17,7 @@ from hive_mind.memory.entities import entities
 from hive_mind.model.figures import figures_in
 from hive_mind.model.ids import HAN
 from hive_mind.ranking.tokens import question_terms, terms_in, tokenize
-from hive_mind.ranking.words import GRAM
+from hive_mind.ranking.words import GRAM, GRAM_STEP, GRAM_WEIGHT
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -202,8 +202,8 @@ class QuestionTerms:
     deeds: frozenset[str] = frozenset()
     named: tuple[Name, ...] = ()
     """The names one by one: a fact has to be about one of them."""
-    grams: frozenset[str] = frozenset()
-    """The parts of words by which a search finds it, where it may be in another language than English."""
+    of_words: float = 1.0
+    """The share of a score that its words have: in other languages than English a search adds the worth of their parts."""
     aliases: frozenset[str] = frozenset()
     """Other identifiers of what is asked about: a fact that has one names it as well."""
 
@@ -232,8 +232,17 @@ def asked_of(question: str) -> QuestionTerms:
     numbers |= frozenset() if intent_of(question).kind is Kind.YES_NO else figures_in(question) - dated
     roles, deed_terms = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
     deeds = frozenset(term for term in deed_terms if not is_had(term))
-    grams = frozenset(term for term in question_terms(question) if term.startswith(GRAM))
-    return QuestionTerms(identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper), grams)
+    return QuestionTerms(
+        identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper), share_of_words(question)
+    )
+
+
+def share_of_words(question: str) -> float:
+    """The share of words in what a search is asked for. Of the parts of a word that a text has, every second is indexed."""
+    terms = question_terms(question)
+    parts = sum(term.startswith(GRAM) for term in terms)
+    words = max(1, len(terms) - parts)
+    return words / (words + GRAM_WEIGHT * parts / GRAM_STEP)
 
 
 def _terms(pattern: re.Pattern[str], question: str) -> frozenset[str]:

@@ -20,10 +20,10 @@ from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, nam
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
     SPANS,
-    grams_of,
     is_german,
     is_in_compound,
     kin_of,
+    likeness,
     measured_in,
     met_in,
     nouns_of,
@@ -106,8 +106,6 @@ _DOUBT_LETTERS = 4
 
 # In units of BM25, per letter of a word that a fact misses: six letters make 2, and an ordinary word that is found scores more.
 _MISSED_PER_LETTER = 1 / 3
-# Each letter is in several grams of four. docs/howto/answers.md has what it changes; at 4 a third fewer questions are answered.
-_LETTERS_PER_GRAM = 1.2
 # In units of BM25: a single common word that is found proves nothing. The threshold depends on it more than the quality does.
 _DOUBT_BM25 = 4
 _DIGIT = regex(r"\d")
@@ -118,7 +116,7 @@ _GOING_ON = frozenset("and but yes no yeah also und aber ja nein auch".split())
 # This many matching words besides the focus show that the fact states it in other words; or all, with a whole name. "not" is a
 # word of many questions.
 _OTHERS_ENOUGH = _WORD_LETTERS_MIN = 4
-_YEAR = regex(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
+YEAR = regex(r"(?<![\w.,-])(?:1\d|20)\d\d(?![\w,])(?!\.\d)")
 _QUALIFIER = regex(
     r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
 )
@@ -158,6 +156,8 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     met_names = subject | named
     is_own = bool(met_names) or any(_is_stated(term, own) for term in terms.words)
     met = met_in(terms.words, own | around)
+    if terms.of_words < 1:
+        met |= {term for term in terms.words - met if likeness(term, own | around) or is_in_compound(term, own)}
     is_carried = bool((met | met_names) - met_in(met | met_names, own | titles))
     if terms.words - (terms.kinds - FIGURE_KINDS) and not met:
         # The right person and nothing of what was asked about them. A long identifier alone says more than a short one.
@@ -167,7 +167,8 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
         return None
     missed = terms.words - met - _kinds_stated(terms, fact)
     covered = _covered(met | met_names, met | missed | must)
-    return Judgement(covered, _missed_share(terms.words - met, terms.grams, hit), is_named, is_own, is_row, is_carried)
+    weighted = _missed_share(terms.words - met, terms.of_words * hit.components.keyword)
+    return Judgement(covered, weighted, is_named, is_own, is_row, is_carried)
 
 
 def _identified(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozenset[str]:
@@ -382,7 +383,7 @@ def _qualifiers(question: str) -> frozenset[str]:
 
 
 def _is_of_that_time(question: str, fact: Fact) -> bool:
-    asked, stated = (frozenset(_YEAR.findall(text)) for text in (question, message_of(fact.content)))
+    asked, stated = (frozenset(YEAR.findall(text)) for text in (question, message_of(fact.content)))
     return not asked or not stated or not asked.isdisjoint(stated)
 
 
@@ -438,12 +439,9 @@ def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:
     return _letters(met) / (_letters(wanted) + _DOUBT_LETTERS)
 
 
-def _missed_share(missed: frozenset[str], grams: frozenset[str], hit: Hit) -> float:
-    """BM25 knows how rare each word is here, and scores for parts of words, too: those that a text lacks are missed as well."""
-    own_grams = grams_of(hit.fact.content) if grams else frozenset()
-    letters = _letters(missed) + (_LETTERS_PER_GRAM * len(grams - own_grams) if own_grams else 0)
-    keyword = hit.components.keyword
-    return keyword / (keyword + _MISSED_PER_LETTER * letters + _DOUBT_BM25)
+def _missed_share(missed: frozenset[str], keyword: float) -> float:
+    """BM25 knows how rare each word is in this memory, which the words alone don't show."""
+    return keyword / (keyword + _MISSED_PER_LETTER * _letters(missed) + _DOUBT_BM25)
 
 
 def _letters(terms: frozenset[str]) -> int:

@@ -165,11 +165,11 @@ def only_asks(fact: Fact) -> bool:
     )
 
 
-_OF_ONESELF = regex(r"\b(?:I|I['’]\w{1,2})\b(?! (?:guess|think|hope|believe|heard|know)\b)")
+_OF_ONESELF = regex(r"\b(?:I|I['’]\w{1,2})\b(?! (?:guess|think|hope|believe|heard|know)\b)|\b[Mm]y\b")
 
 
 def said_in(fact: Fact) -> str:
-    """Without its speaker, who is somebody it tells about only where it says "I"."""
+    """Without its speaker, who is somebody it tells about only where it says "I" or "my"."""
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     return f"{said} ({fact.speaker})" if _OF_ONESELF.search(said) else said
 

@@ -14,8 +14,8 @@ from itertools import chain, zip_longest
 from hive_mind.cognition.extraction.statements import without_asking
 from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
 from hive_mind.ornament import ornament
-from hive_mind.ranking.tokens import chunks_of, indexed_terms, terms_in, tokenize
-from hive_mind.ranking.words import GRAM, LEANS, is_marked, says_nothing
+from hive_mind.ranking.tokens import chunks_of, terms_in, tokenize
+from hive_mind.ranking.words import LEANS, is_marked, says_nothing
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -99,12 +99,15 @@ _HAD = frozenset(tokenize("got gets get hold holds habe hat ist war do does did"
 _GERMAN = """
 der das den dem des ein eine einen einem einer eines und oder aber ist sind waren wird werden wurde wurden haben hatte im auf
 aus bei mit nach von vom zu zum zur für über unter um ab bis durch gegen ohne seit vor welche welcher welches welchem welchen
-wie viel viele wer wem wen wo woher wohin wann warum womit wozu wovon weshalb wieso steht stehen liegt liegen befindet tun
-tut machen macht es er sie ich wir ihr mich mir uns euch sich nicht kein keine auch noch nur schon denn dass als wenn darf
-dürfen kann können muss müssen soll sollen mein meine meinen meiner unser unsere heißt heisst gibt lautet oft
+wie viel viele wer wem wen wo wann warum weshalb wieso steht stehen liegt liegen befindet tun tut machen macht bekomme bekommen
+bekommt es er sie ich wir ihr mich mir uns euch sich nicht kein keine auch noch nur schon denn dass als wenn darf dürfen kann
+können muss müssen soll sollen mein meine meinen meiner unser unsere heißt heisst gibt lautet oft
 """
 # They are words of English as well.
 _GERMAN_TOO = "die was war man so will am hat an in du lange lang"
+# "Woraus", "womit", "wohin".
+_BEHIND_WO = "an auf aus bei durch für gegen her hin in mit nach über um unter von vor zu".split()
+_GERMAN += " ".join(f"wo{link}{word}" for word in _BEHIND_WO for link in ("", "r"))
 _GERMAN_WORD = regex(rf"\b(?:{'|'.join(_GERMAN.split())})\b", re.IGNORECASE)
 _GERMAN_TERMS = frozenset(tokenize(f"{_GERMAN} {_GERMAN_TOO}"))
 
@@ -221,12 +224,6 @@ def function_terms(question: str) -> frozenset[str]:
     return frozenset(term for run in runs if says_nothing(run, is_english) for term in tokenize(run))
 
 
-@remembered(256)
-def grams_of(text: str) -> frozenset[str]:
-    """The parts of its words by which a search finds a text in another language than English."""
-    return frozenset(term for term in indexed_terms(text) if term.startswith(GRAM))
-
-
 def phrases_of(*texts: str) -> frozenset[str]:
     """The terms of several texts. Each is remembered by itself: a long one is read once, whatever stands beside it."""
     return frozenset[str]().union(*map(phrase_terms, texts))
@@ -262,6 +259,29 @@ def _is_grammar(term: str) -> bool:
 def met_in(terms_asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
     """The asked terms that the fact has, itself or as a synonym."""
     return frozenset(term for term in terms_asked if term in terms or not _same().get(term, frozenset()).isdisjoint(terms))
+
+
+LIKENESS_MIN = 0.5
+"""Of less likeness, words are not forms of one."""
+_ALIKE_LETTERS_MIN = 4
+_DIGIT = regex(r"\d")
+
+
+def likeness(term: str, terms: frozenset[str]) -> float:
+    """Share of common groups of three letters with the term most like it, 0 for little: other endings, letters left out."""
+    if len(term) < _ALIKE_LETTERS_MIN or _DIGIT.search(term):
+        return 0.0
+    groups = _groups(term)
+    words_alike = (_groups(word) for word in terms if len(word) >= _ALIKE_LETTERS_MIN)
+    best = max(
+        (2 * len(groups & groups_of_word) / (len(groups) + len(groups_of_word)) for groups_of_word in words_alike), default=0.0
+    )
+    return best if best >= LIKENESS_MIN else 0.0
+
+
+@remembered(4096)
+def _groups(term: str) -> frozenset[str]:
+    return frozenset(f" {term} "[start : start + 3] for start in range(len(term)))
 
 
 @remembered(256)

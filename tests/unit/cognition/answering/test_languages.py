@@ -15,6 +15,9 @@ SAYS_IT = [
     ("Wann wird das Dach der Hütte gestrichen?", "Das Dach der Hütte wird im Mai gestrichen.", 40),
     ("Из чего сделана крыша домика?", "Крыша домика сделана из меди.", 40),
     ("من ماذا صنع سقف الكوخ؟", "سقف الكوخ مصنوع من النحاس.", 30),
+    ("Woraus ist das Dach gemacht?", "Das Dach ist aus Schiefer gemacht.", 8),
+    ("Wofür bezahlen die Mieter?", "Ein Mieter bezahlt für Wasser.", 20),
+    ("Wo bekomme ich Strom?", "Strom gibt es am Kiosk.", 6),
 ]
 
 

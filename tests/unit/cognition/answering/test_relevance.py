@@ -327,3 +327,17 @@ def test_a_word_of_its_own_may_have_another_form():
 
     assert answer("Which company do the divers come from?", hired).is_known
     assert not answer("Which company do the divers come from?", hit("IMR 44.3012: two divers at a time.", keyword=9.0)).is_known
+
+
+@pytest.mark.parametrize(("asked", "told"), [("1883", "1849"), ("2024", "2023"), ("1602", "1749")])
+def test_a_fact_of_another_year_does_not_answer(asked: str, told: str) -> None:
+    fact = hit(f"John Rae built the lighthouse in {told}.", keyword=9.0)
+
+    assert relevant(f"Who built the lighthouse in {told}?", [fact], RelevanceSettings())
+    assert not relevant(f"Who built the lighthouse in {asked}?", [fact], RelevanceSettings())
+
+
+def test_the_speaker_is_somebody_where_a_thing_is_theirs() -> None:
+    assert relevant(
+        "Whose train was late?", [hit("BORIS: My train was late.", speaker="BORIS", keyword=9.0)], RelevanceSettings()
+    )
