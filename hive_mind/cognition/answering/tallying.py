@@ -5,6 +5,8 @@ the name of the table and of its columns; where no unit has one of them, nothing
 
 Collections: how many facts there are about something, which, and which is the latest. Their words alone tell, and only where
 facts are counted: "How many notes are there on D4?", and not "How many pumps are there?", which some fact answers.
+
+Deeds of somebody count as well: "How many trees did Mira plant?", where two facts or more say that she planted something.
 """
 
 import re
@@ -23,6 +25,7 @@ from hive_mind.counted import IN_A_LINE, counted
 from hive_mind.model.aggregation import Aggregated, Aggregation, moment_ms
 from hive_mind.model.aggregation import Kind as AggregationKind
 from hive_mind.model.fact import Fact
+from hive_mind.model.figures import figures_alike
 from hive_mind.model.gathered import Answer
 from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.ranking.tokens import terms_in, tokenize
@@ -102,10 +105,15 @@ _FACTS_MIN = 2
 
 _EACH = regex(r"\b(?:per|by|in each|for each|of each|in every|pro|je) (?P<by>[^\W\d_][\w-]*)", re.IGNORECASE)
 _MOST = regex(
-    r"^(?:in |on |at )?(?:which|what) (?P<by>[^\W\d_][\w-]*) (?=.*\bmost\b)|"
-    r"^(?:in )?welche[rsmn]? (?P<von>[^\W\d_][\w-]*) (?=.*\bmeisten\b)",
+    r"^(?:(?:in |on |at )?(?:which|what)|(?:in )?welche[rsmn]?) (?P<by>[^\W\d_][\w-]*) "
+    r"(?=.*\b(?:most|highest|largest|meisten|(?P<least>fewest|least|lowest|smallest|wenigsten))\b(?: (?P<of>[^\W\d_]+))?)",
     re.IGNORECASE,
 )
+_DEED = regex(
+    r"^(?:how many|which|what) (?P<of>[^\W\d_]+) (?:did|has|have) (?=[A-Z])(?P<end>.* (?:(?P<first>first)|last)$)?|"
+    r"^(?:[Ww]hat|[Ww]hich) was the (?:(?:very )?first|last) (?P<thing>[^\W\d_]+) (?:that )?(?=[A-Z])",
+)
+_FIGURE = regex(r"(?<![\w.,])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![.,]?\d)")
 _COUNT = regex(r"^(?:in total,? )?(?:how many|wie ?viele)\b|\b(?:number|count) of\b", re.IGNORECASE)
 _LIST = regex(r"^(?:list|show|name|enumerate|give|nenne|zeige|liste)(?: me| mir)? (?:all|every|alle)\b", re.IGNORECASE)
 _END = regex(
@@ -126,6 +134,7 @@ _LIGHT = frozenset(
         "zeige liste meisten"
     )
 )
+_LEAST = frozenset(tokenize("fewest least lowest smallest highest largest wenigsten"))
 _FACT_NOUNS = frozenset(tokenize("fact facts note notes entry entries record records message messages statement statements"))
 _PEOPLE = frozenset(tokenize("people persons person friends relatives colleagues neighbours neighbors cousins members"))
 
@@ -138,6 +147,9 @@ class Tally:
     terms: frozenset[str]
     by: str = ""
     period: str = ""
+    of: frozenset[str] = frozenset()
+    """What most or least is meant of, or the kind of thing that somebody did something to, which facts need not name."""
+    is_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +179,7 @@ def tally_of(question: str) -> Tally | None:
     kind: Kind | None = None
     by, rest = "", text
     if match := _MOST.search(text):
-        kind, by, rest = "most", (match["by"] or match["von"]).casefold(), text[match.end() :]
+        kind, by, rest = "most", match["by"].casefold(), text[match.start("by") :]
     elif _COUNT.search(text):
         kind = "count"
         if grouping := _EACH.search(text):
@@ -176,12 +188,17 @@ def tally_of(question: str) -> Tally | None:
         kind = "list"
     elif end := _END.search(text):
         kind = "first" if end["first"] else "last"
+    deed = _DEED.match(text[:1].lower() + text[1:])
+    if deed and deed["end"]:
+        kind = "first" if deed["first"] else "last"
     if kind is None:
         return None
     period = _MONTH_ASKED.search(rest)
     if period is not None:
         rest = rest[: period.start()] + rest[period.end() :]
-    return Tally(kind, frozenset(tokenize(rest)) - _LIGHT | frozenset(tokenize(rest)) & _FACT_NOUNS, by, _period(period))
+    terms = frozenset(tokenize(rest)) - _LIGHT | frozenset(tokenize(rest)) & _FACT_NOUNS
+    of = match["of"] if match else deed and (deed["of"] or deed["thing"])
+    return Tally(kind, terms - _LEAST, by, _period(period), frozenset(tokenize(of or "")), bool(match and match["least"]))
 
 
 def needs_tally(question: str, tally: Tally, answer: Answer) -> bool:
@@ -208,9 +225,18 @@ def tallied_answer(tally: Tally, facts: Sequence[Fact], whole: Aggregated) -> An
     """
     in_order = sorted(facts, key=lambda fact: fact.learned_at_us)
     units = _of_table(tally, in_order) or _of_facts(tally, in_order)
-    if not units or (tally.by not in ("", _MONTH, "monat") and not all(tally.by in unit.fields for unit in units)):
-        return None
     over = f"counted over {counted(len(facts), 'fact')}{missing_members(whole)}"
+    if tally.kind == "most" and (figures := _figures(tally, units)):
+        best = (min if tally.is_least else max)(figures)
+        shown = [unit for unit, figure in zip(units, figures, strict=True) if figure == best][:LISTED_MAX]
+        head = f"The {'least' if tally.is_least else 'most'} of {len(units)} ({over}):"
+        return _answer([head, *(quotation(_hit(unit.fact)) for unit in shown)], shown, whole)
+    if (
+        not units
+        or tally.is_least
+        or (tally.by not in ("", _MONTH, "monat") and not all(tally.by in unit.fields for unit in units))
+    ):
+        return None
     shown = units[:LISTED_MAX]
     if tally.kind in ("each", "most"):
         groups = _grouped(tally, units)
@@ -231,6 +257,24 @@ def tallied_answer(tally: Tally, facts: Sequence[Fact], whole: Aggregated) -> An
         over += f"; the first {len(shown)} are shown"
     of = f" of {len(units)}" if tally.kind in ("first", "last") else ""
     return _answer([f"{head}{of} ({over}):", *(quotation(_hit(unit.fact)) for unit in shown)], shown, whole)
+
+
+def _figures(tally: Tally, units: Sequence[_Unit]) -> list[float]:
+    """The figure of each unit, of the column or before the noun that is asked for; none where one has none, or several."""
+    figures: list[float] = []
+    for unit in units:
+        # The contents of the first column are counted by the rows.
+        texts = [value for title, value in list(unit.fields.items())[1:] if tally.of & terms_in(title)]
+        if not unit.fields:
+            text = figures_alike(unit.fact.content)
+            texts = [
+                match[0] for match in _FIGURE.finditer(text) if tally.of & terms_in(" ".join(text[match.end() :].split()[:2]))
+            ]
+        found = [figure for text in texts for figure in _FIGURE.findall(figures_alike(text))]
+        if len(found) != 1:
+            return []
+        figures.append(float(found[0].replace(",", "")))
+    return figures
 
 
 def _answer(lines: Sequence[str], units: Sequence[_Unit], whole: Aggregated) -> Answer:
@@ -256,12 +300,14 @@ def _of_table(tally: Tally, facts: Sequence[Fact]) -> list[_Unit]:
     for fact in facts:
         if fields := _fields_of(fact):
             # Of several tables in one file each has its heading.
-            names = terms_in(fact.concept if is_table_row(fact) else " ".join(map(title_of, fact.sources)))
+            is_headed = is_table_row(fact) and fact.concept not in fact.content
+            names = terms_in(fact.concept if is_headed else " ".join(map(title_of, fact.sources)))
             first_column = terms_in(next(iter(fields)))
             unit = _Unit(fact, terms_in(" ".join(fields.values())) | _speaker(fact), fields)
             tables.setdefault(("|".join(fields), names, first_column), []).append(unit)
     # The name of a table says more than that of its first column.
-    named = [(met_in(tally.terms, names), met_in(tally.terms, names | first), rows) for (_, names, first), rows in tables.items()]
+    terms = tally.terms | frozenset(tokenize(tally.by))
+    named = [(met_in(terms, names), met_in(terms, names | first), rows) for (_, names, first), rows in tables.items()]
     most = max(((len(met), len(all_met)) for met, all_met, _ in named), default=(0, 0))
     best = [(all_met, rows) for met, all_met, rows in named if all_met and (len(met), len(all_met)) == most]
     if len(best) != 1:
@@ -273,9 +319,9 @@ def _of_table(tally: Tally, facts: Sequence[Fact]) -> list[_Unit]:
 
 def _of_facts(tally: Tally, facts: Sequence[Fact]) -> list[_Unit]:
     """The facts that count, where facts or people are counted: two at least, and none that is a row."""
-    nouns = tally.terms & (_FACT_NOUNS | _PEOPLE)
+    nouns = tally.terms & (_FACT_NOUNS | _PEOPLE) or tally.of
     terms = tally.terms - nouns
-    if not nouns or not terms or (nouns & _PEOPLE and len(terms) < _FACTS_MIN):
+    if not nouns or not terms or (tally.kind != "most" and not nouns & _FACT_NOUNS and len(terms) < _FACTS_MIN):
         return []
     units = [
         _Unit(fact, terms_in(fact.content) | terms_in(fact.concept) | _speaker(fact), {})
@@ -283,6 +329,8 @@ def _of_facts(tally: Tally, facts: Sequence[Fact]) -> list[_Unit]:
         if not _fields_of(fact)
     ]
     meeting = _meeting(replace(tally, terms=terms), units)
+    # Where some name the kind of thing, the others are of another.
+    meeting = [unit for unit in meeting if tally.of & unit.terms] or meeting
     return meeting if len(meeting) >= _FACTS_MIN else []
 
 

@@ -160,3 +160,54 @@ def test_what_did_not_answer_is_told():
 
     assert found.text == "2 facts about D4 in 75% of the hive; 2 members did not answer (n1, n4)."
     assert found.completeness == 0.75
+
+
+DEEDS = (
+    "Mira planted an oak in 2019.",
+    "Mira planted a birch in 2021.",
+    "Theo planted an ash in 2018.",
+    "Mira planted a yew in 2020.",
+)
+SEATS = ("Bus 4 carries 50 people.", "Bus 7 carries 1,080 people.", "Bus 9 carries 35 people.", "The tram is blue.")
+
+
+@pytest.mark.parametrize(
+    ("texts", "question", "head", "first"),
+    [
+        (DEEDS, "How many trees did Mira plant?", "3 ", "Mira"),
+        (DEEDS, "Which tree did Mira plant first?", "The first of 3 ", "Mira planted an oak"),
+        (DEEDS, "What was the last tree that Mira planted?", "The last of 3 ", "Mira planted a birch"),
+        (SEATS, "Which bus carries the most people?", "The most of 3 ", "Bus 7"),
+        (SEATS, "Which bus carries the fewest people?", "The least of 3 ", "Bus 9"),
+    ],
+)
+def test_deeds_and_figures_of_sentences_are_counted_and_compared(
+    texts: tuple[str, ...], question: str, head: str, first: str
+) -> None:
+    tally = tally_of(question)
+    answer = tallied_answer(tally, [hit(text).fact for text in texts], whole()) if tally else None
+
+    assert answer is not None
+    assert answer.text.startswith(head)
+    assert answer.sources[0].fact.content.startswith(first)
+
+
+@pytest.mark.parametrize(
+    "question", ["How many trees did Olga plant?", "Which tree did Mira fell first?", "Which tram carries the most people?"]
+)
+def test_what_no_sentence_tells_is_not_counted(question: str) -> None:
+    tally = tally_of(question)
+
+    assert tally is None or tallied_answer(tally, [hit(text).fact for text in (*DEEDS, *SEATS)], whole()) is None
+
+
+def test_rows_are_compared_by_the_column_that_is_asked_for() -> None:
+    rows = [
+        hit(f"{lake},{fish}", before="lake,fish", concept=lake, sources=("lakes.csv",)).fact
+        for lake, fish in zip("ABC", "592", strict=True)
+    ]
+    for question, best in (("Which lake has the most fish?", "B"), ("Which lake has the fewest fish?", "C")):
+        tally = tally_of(question)
+        answer = tallied_answer(tally, rows, whole()) if tally else None
+        assert answer is not None
+        assert [source.fact.content[0] for source in answer.sources] == [best]
