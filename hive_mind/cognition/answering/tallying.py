@@ -148,7 +148,7 @@ class Tally:
     by: str = ""
     period: str = ""
     of: frozenset[str] = frozenset()
-    """What most or least is meant of, or the kind of thing that somebody did something to, which facts need not name."""
+    """The thing of which there is most or least, or the kind that somebody did something to, which facts need not name."""
     is_least: bool = False
 
 
