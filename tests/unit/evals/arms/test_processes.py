@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from hive_mind.errors import BackendError, BackendUnavailable, ConfigError, InvalidInput
+from hive_mind.errors import BackendError, BackendUnavailable, ConfigError
 from hive_mind.evals.arms import Means
 from hive_mind.evals.arms.processes_arm import ProcessesArm, open_arm
 from hive_mind.evals.experiments import Arm, Cell, DataSource, Fault, Learned, Retrieval
@@ -142,11 +142,6 @@ def test_a_worker_that_was_killed_is_named_with_how_it_ended():
 
     with pytest.raises(BackendUnavailable, match=r"process-0: it is not running .*SIGKILL"):
         asyncio.run(ask_a_killed_one())
-
-
-def test_faults_of_the_simulator_are_refused():
-    with pytest.raises(InvalidInput, match="simulator only"):
-        told(SMALL, drawn(4, 1), fault=Fault(loss=0.1))
 
 
 def opened(arm: Arm, settings: Settings | None = None) -> None:
