@@ -151,6 +151,21 @@ async def test_an_agent_that_can_not_start_is_named_and_the_others_run(tmp_path:
 
 
 @played
+async def test_another_topology_moves_facts_while_nobody_runs(tmp_path: Path) -> None:
+    world = World()
+    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world.learn("ada", "fact")
+
+    outcome = await apply(tmp_path, world, source(tmp_path, "topology: {kind: sharded, replicas: 2}\n" + FLAT))
+
+    assert outcome.problems == ()
+    assert kinds(outcome)[0] == ("move", "team.g2")
+    assert world.facts("team.g2") == {"fact"}
+    assert world.violations == []
+    assert FleetFolder(tmp_path, "team").state().generation == 2
+
+
+@played
 async def test_only_sources_that_changed_are_learned_and_a_bad_one_is_named(tmp_path: Path) -> None:
     for name in ("a.md", "b.md", "c.md"):
         (tmp_path / name).write_text(name)
