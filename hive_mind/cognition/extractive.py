@@ -32,7 +32,7 @@ from hive_mind.cognition.temporal import moments, resolved_dates
 from hive_mind.memory.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, LeftOut
-from hive_mind.model.fact import place_label
+from hive_mind.model.fact import place_label, with_places
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.ids import canonical, shown
 from hive_mind.model.query import Hit
@@ -88,7 +88,7 @@ class ExtractiveReader:
             elif (text := canonical(candidate.content)) in candidates:
                 left_out.append(LeftOut(candidate.content, "said before"))
                 if piece.block.headings:
-                    candidates[text] = _also_under(candidates[text], piece, candidate.concept, settings.before_chars_max)
+                    candidates[text] = _also_under(candidates[text], piece, candidate, settings.before_chars_max)
             else:
                 candidates[text] = candidate
         return Extraction(tuple(candidates.values()), dates.said_at, left_out=tuple(left_out))
@@ -153,7 +153,7 @@ class ExtractiveReader:
                     before=context,
                     entities=names,
                     keeps_lines=piece.block.layout is Layout.CODE,
-                    labels=(*resolved_dates(spoken, said_at), *([piece.note] if piece.note else []), *_places(piece, concept)),
+                    labels=(*resolved_dates(spoken, said_at), *([piece.note] if piece.note else []), *_place(piece)),
                 ),
             )
 
@@ -162,14 +162,15 @@ def _is_repeated(piece: Piece) -> bool:
     return piece.is_covered and piece.block.layout is Layout.LOG
 
 
-def _places(piece: Piece, concept: str) -> list[str]:
-    """The label of the headings above a piece that its concept leaves out."""
-    above = [heading.title for heading in piece.block.headings if heading.title not in concept]
-    return [place_label(above)] if above else []
+def _place(piece: Piece) -> list[str]:
+    """The label of the headings that a piece stands under."""
+    titles = [heading.title for heading in piece.block.headings]
+    return [place_label(titles)] if titles else []
 
 
-def _also_under(candidate: Candidate, piece: Piece, concept: str, chars_max: int) -> Candidate:
+def _also_under(candidate: Candidate, piece: Piece, further: Candidate, chars_max: int) -> Candidate:
     """A text that stands in several sections is found by the names of all, as far as there is room."""
+    concept, candidate = further.concept, replace(candidate, labels=with_places(candidate.labels, further.labels))
     names = "; ".join((candidate.before, *candidate.entities, concept))
     if concept in (candidate.concept, *candidate.entities) or len(names) > chars_max:
         return candidate

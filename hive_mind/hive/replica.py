@@ -23,7 +23,7 @@ from hive_mind.hive.trust.contradiction import Claim, Concepts, fused
 from hive_mind.hive.trust.trust_book import TRUST_DEFAULT, k_eff
 from hive_mind.model.aggregation import moment_ms, row
 from hive_mind.model.evidence import Assertion, HiveFact, Provenance, Sealed, Stamp, Statement, Status
-from hive_mind.model.fact import is_about
+from hive_mind.model.fact import is_about, with_places
 from hive_mind.model.gathered import EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.messages import ListPlace
 from hive_mind.model.query import TermStatistics
@@ -374,9 +374,11 @@ class Replica:
         """The same assertion in its home and in a copy's partition is one."""
         assertions = {(a.agent, a.root): a for a in sorted((s.assertion for s in sealed), key=lambda a: a.stamp, reverse=True)}
         ordered = sorted(assertions.values(), key=lambda a: (a.stamp, a.agent))
+        statement = min(sealed, key=_age).assertion.statement
+        labels = with_places(statement.labels, dict.fromkeys(label for a in ordered for label in a.statement.labels))
         return HiveFact(
             id=fact_id,
-            statement=min(sealed, key=_age).assertion.statement,
+            statement=statement if labels == statement.labels else msgspec.structs.replace(statement, labels=labels),
             provenance=tuple(Provenance(a.agent, a.root, a.confidence, a.stamp) for a in ordered),
             confidence=max(judge.faded(a.confidence, a.stamp) for a in ordered),
             confirmations=round(k_eff(ordered, _alike, judge.voucher)) if len(ordered) > 1 else 0,

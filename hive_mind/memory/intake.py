@@ -13,7 +13,7 @@ from hive_mind.memory.entities import entities
 from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.evidence import LISTS, TEXTS, names_of, said_of
-from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, NAME_CHARACTERS_MAX, Fact, Relation, Sharing
+from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, NAME_CHARACTERS_MAX, Fact, Relation, Sharing, with_places
 from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id, shown
 from hive_mind.store import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
 
@@ -130,7 +130,8 @@ def confirmed(earlier: Fact, fact: Fact) -> Fact:
     """The fact after hearing it again. One that another memory had already taken back confirms nothing."""
     newcomers = tuple(source for source in fact.sources if source not in earlier.sources)
     copied = (*earlier.copied, *fact.said_by(newcomers).copied)
-    merged = replace(earlier, sources=earlier.sources + newcomers, copied=copied)
+    labels = with_places(earlier.labels, fact.labels if newcomers else ())
+    merged = replace(earlier, sources=earlier.sources + newcomers, copied=copied, labels=labels)
     # A copy of what was taken back says nothing new.
     if not newcomers or fact.is_retracted or (earlier.is_retracted and len(merged.roots) == len(earlier.roots)):
         is_released = not fact.held_back and earlier.held_back in (KEPT_HOME, FORGOTTEN)

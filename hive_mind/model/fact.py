@@ -101,7 +101,18 @@ class Fact:
         return len(self.roots) - 1
 
     def said_by(self, sources: tuple[str, ...]) -> "Fact":
-        return replace(self, sources=sources, copied=tuple(entry for entry in self.copied if entry.partition(" ")[2] in sources))
+        """As these say it. Where one is left out, no headings stay but the first's: nothing tells whose the others are."""
+        labels, copied = self.labels, tuple(entry for entry in self.copied if entry.partition(" ")[2] in sources)
+        if not set(self.sources) <= set(sources):
+            places = list(filter(_is_place, labels))[: sources[:1] == self.sources[:1]]
+            labels = (*keywords_in(labels), *places)
+        return replace(self, sources=sources, copied=copied, labels=labels)
+
+    @property
+    def places(self) -> list[str]:
+        """The headings above its own, for each place where it stands."""
+        paths = (path.removesuffix(self.concept).removesuffix(_BELOW) for path in places_in(self.labels))
+        return list(filter(None, paths))
 
     @property
     def is_retracted(self) -> bool:
@@ -135,12 +146,20 @@ class Fact:
         return replace(self, superseded_by="", sharing=sharing, learned_at_us=learned_at_us, turned_at_us=turned_at_us)
 
 
-_PLACE, _PLACE_END = "in “", "”"
+_PLACE, _PLACE_END, _BELOW = "in “", "”", ": "
+# A line that stands in hundreds of files says nothing of any.
+_PLACES_MAX = 8
 
 
 def place_label(titles: Iterable[str]) -> str:
     """A label for the headings that a text stands under, the highest first: a document's title, and what lies below it."""
-    return f"{_PLACE}{': '.join(titles)}{_PLACE_END}"
+    return f"{_PLACE}{_BELOW.join(titles)}{_PLACE_END}"
+
+
+def with_places(labels: tuple[str, ...], further: Iterable[str]) -> tuple[str, ...]:
+    """The labels of a text, and those for the headings that it stands under elsewhere, as far as there is room."""
+    places = [label for label in further if _is_place(label) and label not in labels]
+    return (*labels, *places[: max(0, _PLACES_MAX - len(places_in(labels)))])
 
 
 def places_in(labels: Iterable[str]) -> list[str]:

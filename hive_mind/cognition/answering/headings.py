@@ -52,7 +52,11 @@ def headings_of(fact: Fact) -> frozenset[str]:
 
 def titles_of(fact: Fact) -> frozenset[str]:
     """The terms of the headings above its own, of the titles of its sources and of the folders next to them."""
-    return name_terms(*places_in(fact.labels), *(name for source in fact.sources for name in _near(source)))
+    return name_terms(*fact.places, *_sources_near(fact)) | terms_in(" ".join(fact.places))
+
+
+def _sources_near(fact: Fact) -> list[str]:
+    return [name for source in fact.sources for name in _near(source)]
 
 
 def _near(source: str) -> list[str]:
@@ -82,10 +86,12 @@ def is_version_in(version: str, terms: frozenset[str]) -> bool:
 
 def is_of_other_version(question: str, fact: Fact) -> bool:
     """Whether a fact stands under a version that is asked for, of another thing: plover's 1.0.5 for "kestrel 1.0.5"."""
-    headings, own = headings_of(fact), terms_in(fact.content)
-    around = headings | titles_of(fact) | phrases_of(fact.content, fact.before, fact.speaker)
+    own, places = terms_in(fact.content), [terms_in(path) for path in (fact.concept, *places_in(fact.labels))]
+    around = own | name_terms(*_sources_near(fact))
     return any(
-        is_version_in(version, headings) and not is_version_in(version, own) and not met_in((thing,), around)
+        any(is_version_in(version, place) for place in places)
+        and not is_version_in(version, own)
+        and not any(is_version_in(version, place) and met_in((thing,), around | place) for place in places)
         for thing, version in _versions_of(question)
     )
 
@@ -146,7 +152,7 @@ def notes_around(question: str, fact: Fact) -> list[str]:
     if not fact.speaker and ((left := missing - _around(missing, heading)) != missing or is_version_wanted):
         notes.append(f"under “{fact.concept}”")
         missing = left
-    names = (*places_in(fact.labels), *(name for source in fact.sources if "/" in source for name in reversed(_near(source))))
+    names = (*fact.places, *(name for source in fact.sources if "/" in source for name in reversed(_near(source))))
     return notes + [f"in “{name}”" for name in names if _around(missing - _DEEDS, name_terms(name))][:1]
 
 

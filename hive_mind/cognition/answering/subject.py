@@ -18,7 +18,7 @@ from dataclasses import replace
 from hive_mind.cognition.extraction.sentences import sentences
 from hive_mind.cognition.extraction.statements import is_question, is_statement
 from hive_mind.memory.entities import entities
-from hive_mind.model.fact import Fact, places_in
+from hive_mind.model.fact import Fact
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in
 from hive_mind.regex import regex
@@ -98,7 +98,7 @@ def name_in_fact(name: Name, fact: Fact, terms: frozenset[str]) -> Name:
 
 def _named(fact: Fact) -> str:
     message = fact.content.removeprefix(f"{fact.speaker}: ")
-    return "\n".join((fact.speaker, message, *fact.entities, *places_in(fact.labels)))
+    return "\n".join((fact.speaker, message, *fact.entities, *fact.places))
 
 
 @remembered(256)

@@ -87,7 +87,10 @@ def test_a_date_counts_for_its_own_section_and_what_is_below():
 
 
 def test_relative_dates_are_resolved_against_their_section():
-    assert next(one for one in candidates(LOG) if one.content.startswith("The crane")).labels == ("2024-01-20", "in “Log 2024”")
+    assert next(one for one in candidates(LOG) if one.content.startswith("The crane")).labels == (
+        "2024-01-20",
+        "in “Log 2024: Burst hose”",
+    )
 
 
 def test_a_given_time_counts_where_a_section_has_none():

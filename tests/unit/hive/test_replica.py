@@ -9,6 +9,7 @@ from hive_mind.hive.policy.admission import DEPTH_MAX, answerable, is_comparable
 from hive_mind.hive.replica import Replica, Shares
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.model.evidence import Sealed, Stamp, Statement, actor_id
+from hive_mind.model.fact import place_label
 from hive_mind.model.gathered import Anchors, Probe
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import TermStatistics
@@ -16,6 +17,7 @@ from hive_mind.ranking.vector import ExactVectors
 from tests.hives import FIRST_MS, MODERATOR, PUMP, PUMP_ID, Court, assertion, probe
 
 COURT = Court()
+IN_A, IN_B = place_label(["A"]), place_label(["B"])
 EAST = np.array([1, 0, 0, 0], np.float32)
 
 
@@ -90,12 +92,17 @@ class Desk:
 
 def test_a_fact_is_the_statement_first_made_with_everybody_behind_it():
     desk = Desk()
-    desk.say(assertion(agent="bo", ms=FIRST_MS + 5, confidence=0.9, statement=Statement(PUMP, "pump", speaker="bo")))
-    desk.say(assertion(ms=FIRST_MS, confidence=0.4, statement=Statement(PUMP, "pump", speaker="ines")))
+    desk.say(
+        assertion(
+            agent="bo", ms=FIRST_MS + 5, confidence=0.9, statement=Statement(PUMP, "pump", speaker="bo", labels=("x", IN_B))
+        )
+    )
+    desk.say(assertion(ms=FIRST_MS, confidence=0.4, statement=Statement(PUMP, "pump", speaker="ines", labels=("y", IN_A))))
     desk.changed(trusted={"bo": 0.5, "ines": 1.5})
 
     fact = desk.fact()
 
+    assert fact.statement.labels == ("y", IN_A, IN_B)
     assert (fact.statement.speaker, fact.confidence, fact.trust, fact.confirmations, fact.status) == (
         "ines",
         0.9,

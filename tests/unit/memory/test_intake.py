@@ -1,12 +1,13 @@
 """What storing a statement means: pure, and the same for one fact as for many."""
 
 from dataclasses import replace
+from functools import reduce
 
 import pytest
 
 from hive_mind.memory.intake import confirmed, new_fact, statement, superseding, take_in
 from hive_mind.model.content import Episode
-from hive_mind.model.fact import Relation
+from hive_mind.model.fact import Relation, place_label
 from hive_mind.store import AddEntity, AddEpisode, AddFact, Link, ReviseFact
 from tests.builders import FIRST_US, fact, said
 
@@ -56,6 +57,16 @@ def test_confirming_keeps_the_first_words_and_the_higher_confidence():
     again = confirmed(first, fact(sources=("otto",), confidence=0.3, concept="colour", learned_at_us=FIRST_US + 9))
 
     assert again == replace(first, sources=("ines", "otto"))
+
+
+def test_a_text_of_several_files_stands_under_the_headings_of_each_and_of_no_file_that_no_longer_says_it():
+    first, *others = [fact(sources=(name,), labels=("2024", place_label([name, "Rules"]))) for name in "abcdefghijkl"]
+    told = reduce(confirmed, others, first)
+
+    assert told.labels == ("2024", *(place_label([name, "Rules"]) for name in "abcdefgh"))
+    assert told.said_by(told.sources) == told
+    assert told.said_by(("a", "b")).labels == first.labels
+    assert told.said_by(("b", "c")).labels == ("2024",)
 
 
 def test_what_takes_the_place_of_a_fact_is_current_and_linked():

@@ -57,6 +57,8 @@ TEXTS = {
 """,
     "/p/a/news.md": "# dunlin\n\n## 3.1.4\n\n- Fixed the race in the scheduler.\n\n## 3.1.3\n\n- Sort the queue.\n",
     "/p/b/news.md": "# Avocet\n\n# 3.2.0\n\n- The clock is kept.\n\n# 3.1.9\n\n### Fixed\n\n- The pause.\n",
+    # The same words as in another file.
+    "/p/d/news.md": "# Smew\n\n## 7.7.1\n\n- Fixed the race in the scheduler.\n- The pause.\n",
     "/p/c/guide.md": """---
 title: Cedar House
 ---
@@ -92,6 +94,7 @@ ANSWERED = {
     "What changed in dunlin 3.1.3?": "“Sort the queue.” (under “3.1.3”; in “dunlin”)",
     "What was changed in Avocet 3.2.0?": "“The clock is kept.” (under “3.2.0”; in “Avocet”)",
     "What was fixed in Avocet 3.1.9?": "“The pause.” (under “3.1.9: Fixed”; in “Avocet”)",
+    "What was fixed in Smew 7.7.1?": "“Fixed the race in the scheduler.” (in “Smew: 7.7.1”)",
     "When is the oven of Cedar House cleaned?": "“The oven is cleaned on Mondays.” (in “Cedar House”)",
     "Which database does the server use?": "“The database is PostgreSQL 15.” (in “server”)",
     "Who maintains the server?": "“The maintainer is Jonas Brandt.” (in “server”)",
@@ -110,6 +113,8 @@ DECLINED = (
     "What was deprecated in plover 1.0.6?",
     "What was fixed in Avocet 3.1.4?",
     "What changed in dunlin 3.2.0?",
+    "What was fixed in dunlin 7.7.1?",
+    "What was fixed in Smew 3.1.4?",
     "When is the oven of Birch House cleaned?",
     "Which database does the client use?",
     "Which renderer does the server use?",
