@@ -364,5 +364,7 @@ def _title_of(line: str) -> tuple[str, int]:
     match = marked or _BOLD_LINE.fullmatch(line)
     if match is None:
         return "", 0
-    title = match["title"].strip(" #*_:\t")
+    title = match["title"].strip(" #*:\t")
+    # "__init__.py" and "_said(node)" are names.
+    title = title.strip("_: ") if not marked or (" " in title and title[0] == title[-1] == "_") else title
     return (title if len(title) <= _HEADING_CHARS_MAX else "", len(marked["marks"]) if marked else _BOLD_LEVEL)

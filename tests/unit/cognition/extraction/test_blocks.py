@@ -9,6 +9,21 @@ def test_headings_are_kept_beside_what_stands_under_them():
     assert [(block.heading, block.text) for block in found] == [("Plan", "We start."), ("Goals", "We win."), ("Risks", "Rain.")]
 
 
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# __init__.py", "__init__.py"),
+        ("## _said(node)", "_said(node)"),
+        ("## __init__", "__init__"),
+        ("## __In bold__:", "In bold"),
+        ("## **In bold**", "In bold"),
+        ("__In bold__:", "In bold"),
+    ],
+)
+def test_a_name_that_begins_with_underscores_keeps_them_in_a_heading(line: str, title: str):
+    assert blocks(f"{line}\n\nThe door is green.")[0].heading == title
+
+
 def test_a_block_knows_every_heading_it_stands_under():
     found = blocks("# Log\n## May\n**Rain**\nWet.\n## May\nDry.\nNotes\n=====\nEnd.")
 
