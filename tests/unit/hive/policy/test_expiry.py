@@ -25,6 +25,11 @@ def said(ttl_ms: int = 0, expires_ms: int = 0) -> Assertion:
     return Assertion("f", "ann", "doc", 0.8, Stamp(HIVE_MS - HOUR_MS), Statement("The sky is blue."), ttl_ms, expires_ms)
 
 
+def test_forgetting_is_off_unless_it_is_turned_on():
+    assert confidence_now(0.8, Stamp(0), HIVE_MS, ExpirySettings()) == 0.8
+    assert lifetime(0, HIVE_MS, ExpirySettings()) == Lifetime(0, 0)
+
+
 def test_a_fact_from_the_future_has_not_faded():
     assert decayed(0.7, -5.0) == 0.7
     assert confidence_now(0.7, Stamp(HIVE_MS + HOUR_MS), HIVE_MS, ON) == 0.7

@@ -43,6 +43,17 @@ def test_equal_stamps_with_different_values_end_alike_everywhere():
     assert here.entries() == there.entries()
 
 
+def test_taking_an_entry_twice_changes_nothing():
+    here, there = copies()
+    entry = here.write("agent/ann", "{}", "ann", at(1))
+
+    assert there.take([entry], NOW_MS) == (entry,)
+    version = there.version
+
+    assert there.take([entry], NOW_MS) == ()
+    assert there.version == version
+
+
 def test_a_later_stranger_does_not_shadow_a_moderator():
     here, _ = copies()
     here.write("trust/ann", "0.2", "mod", at(1))
