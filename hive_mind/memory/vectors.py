@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from hive_mind.api.request import Progress
 from hive_mind.embed import Embedder
-from hive_mind.errors import BackendError, BackendRejected
+from hive_mind.errors import BackendError, BackendRejected, ConfigError
+from hive_mind.model.bounds import DIMENSIONS_MAX
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
@@ -52,6 +53,12 @@ class VectorSource:
     _recent: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _ahead: dict[str, Vector] = field(default_factory=dict)
     _has_failed: bool = False
+
+    def __post_init__(self) -> None:
+        """A hive would refuse what one memory had taken: neither does."""
+        if self._embedder.dimension > DIMENSIONS_MAX:
+            has = f"{self._embedder.model} has {self._embedder.dimension:,} dimensions"
+            raise ConfigError(f"{has}, and a memory takes at most {DIMENSIONS_MAX:,}; choose a model with fewer")
 
     @property
     def is_on(self) -> bool:

@@ -48,6 +48,8 @@ COUNT_MAX = 1 << 31
 """More than any hive holds; it travels as a number."""
 LIMIT_MAX = 1000
 """The most hits that a search or an answer looks at."""
+DIMENSIONS_MAX = 8_192
+"""Of an embedding: more than any known model has, and the most that a hive takes."""
 OF_A_LIST = Bounds(0, COUNT_MAX)
 """`limit` of what lists all that is there, and 0 is all of it."""
 OF_SOME = Bounds(1, COUNT_MAX)

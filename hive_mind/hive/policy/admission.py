@@ -36,6 +36,7 @@ from msgspec import structs
 from hive_mind.crdt import is_believable
 from hive_mind.crdt.context import COUNTER_MAX, DOT_BYTES
 from hive_mind.hive.policy import SEAL_BYTES_MAX, Seal, is_sealed
+from hive_mind.model.bounds import DIMENSIONS_MAX
 from hive_mind.model.erasure import Erasure, read_key
 from hive_mind.model.evidence import (
     ACTOR_BYTES,
@@ -60,7 +61,7 @@ from hive_mind.ranking.pipeline import TRUST_MAX
 
 CONTENT_CHARACTERS_MAX = 64_000
 NAMES_MAX = 1_000
-VECTOR_BYTES_MAX = 2 * 8_192
+VECTOR_BYTES_MAX = 2 * DIMENSIONS_MAX
 TTL_MS_MAX = 366 * 24 * 3_600_000
 # Year 9999: a later time is no date, and milliseconds of it no longer fit where times are computed.
 TIME_MS_MAX = 253_402_300_799_999

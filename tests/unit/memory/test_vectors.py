@@ -6,7 +6,9 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+from hive_mind.errors import ConfigError
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.model.bounds import DIMENSIONS_MAX
 from hive_mind.model.query import Query
 from tests.builders import BagOfWords, Home, said
 
@@ -31,6 +33,11 @@ async def test_the_same_words_twice_in_one_batch_mean_what_they_meant_the_first_
 
     assert len(apart) == 1
     assert together == apart
+
+
+def test_a_model_whose_vectors_a_hive_refuses_is_refused_before_anything_is_learned() -> None:
+    with pytest.raises(ConfigError, match="has 8,193 dimensions, and a memory takes at most 8,192; choose a model with fewer"):
+        Home().memory(BagOfWords(dimension=DIMENSIONS_MAX + 1))
 
 
 def _raises(*_: object) -> NoReturn:
