@@ -27,6 +27,9 @@ from hive_mind import __version__
 from hive_mind.cli.options import examples
 from hive_mind.cli.running import exit_codes
 
+# In front of every reason that is not its own.
+_OF_PYDANTIC = "Value error, "
+
 
 @dataclass(frozen=True, slots=True)
 class PlainValues:
@@ -45,7 +48,11 @@ class PlainValues:
                 return kind(value)
             if kind is Path and _is_any_path(info) and (os.access(value, os.R_OK) or not _is_there(value)):
                 return Path(value)
-        return self.adapted(self.described).coerce(value, param=param, ctx=ctx)
+        try:
+            return self.adapted(self.described).coerce(value, param=param, ctx=ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix(_OF_PYDANTIC)
+            raise
 
 
 def _is_there(path: str) -> bool:
