@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,6 +44,8 @@ from hive_mind.runtime.settings import Settings, database_path
 from hive_mind.runtime.workers import HANGS_AFTER_S
 from hive_mind.sqlite import log_path
 
+# Processes of a healthy fleet need less until they are ready.
+_SOON_S = 15.0
 # The first try, and two more for what only was too early.
 _TRIES_MAX = 3
 
@@ -196,7 +199,14 @@ class Converging:
         await applying.carry_out(actions, look.wanted, look.running, patience)
 
     async def _settled(self, desired: Desired, patience: Patience) -> None:
-        await until(self.platform, lambda processes: _is_quiet(desired, processes), patience)
+        """Wait; for whom and why is said where that takes long: nobody but a person may be able to end it."""
+        is_quiet = partial(_is_quiet, desired)
+        processes = await until(self.platform, is_quiet, patience.at_most(_SOON_S))
+        if is_quiet(processes) or patience.is_over:
+            return
+        for trouble in shortcomings(desired, processes, Plan()):
+            self.report(f"waiting for at most {patience.left_s:.0f} s: {trouble}")
+        await until(self.platform, is_quiet, patience)
 
     def _applying(self, desired: Desired) -> Applying:
         return Applying(self.platform, self.remembered, self.report, self.around, desired.stop_timeout_s, self.allow_data_loss)

@@ -51,6 +51,10 @@ class Patience:
     def is_over(self) -> bool:
         return self._clock() >= self._end
 
+    def at_most(self, seconds: float) -> "Patience":
+        """A part of it, from now on."""
+        return Patience(min(seconds, self.left_s), self._clock, self.sleep)
+
 
 def is_of_use(process: Running | None) -> bool:
     """Whether its nodes take part in their hive. Its agents may still be learning."""

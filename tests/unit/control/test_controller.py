@@ -124,6 +124,19 @@ async def test_a_new_setting_that_breaks_one_process_does_not_take_the_others_do
 
 
 @played
+async def test_whom_an_apply_waits_for_long_is_said_once_with_the_reason_and_while_it_waits(tmp_path: Path) -> None:
+    world, lines = World(), list[str]()
+    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world.alive["bob"].is_silent, began_s = True, world.now_s
+    async with HiveController.open(tmp_path, "team", around=surroundings(world), report=lines.append) as controller:
+        outcome = await controller.apply(source(tmp_path, FLAT), timeout_s=60)
+
+    assert not outcome.is_converged
+    assert 60 <= world.now_s - began_s < 90
+    assert [line for line in lines if "waiting" in line] == ["waiting for at most 45 s: bob has not answered yet: no answer"]
+
+
+@played
 async def test_a_disk_full_for_one_process_is_told_and_the_others_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     start = FakePlatform.start
