@@ -21,7 +21,7 @@ Scores = NDArray[np.float32]
 # (docs/adr/0003-ranking.md).
 IN_A_SENTENCE = 0.3
 
-ANALYSIS = 11
+ANALYSIS = 12
 """Version of the terms and places of texts (`ranking.tokens`, `ranking.form`, `ranking.neighbours`): counted up when they change.
 
 Members of two versions do not know each other's questions, so each is silent for the other. Sealed terms are made anew.

@@ -166,7 +166,8 @@ _OPENING_VOWELS = frozenset("AEIOUY")
 _LETTER = regex("[^\x00-\x7f](?<=[^\\W\\d_])(?<=\\w [^\x00-\x7f])(?![\\w'’]|[.:/@&-]\\w)")
 _GREEK = regex("[α-ω](?<=[a-z] [α-ω])(?!\\w)")
 _HUMP = regex(r"[A-Z](?<=[a-z][A-Z])[a-z]")
-_HUMPS = regex(r"(?<=[a-z0-9])(?=[A-Z])")
+HUMPS = regex(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Where getUserById parts."""
 _WORD_CHARACTERS_MAX = 64
 # Of ASCII: capitals, small letters, spaces, and all else. Whether a text has anything to look for shows in it at once.
 _SHAPES = bytes(
@@ -190,7 +191,7 @@ def with_names(text: str) -> str:
             first, last = _word_around(text, hump.start())
             word = text[first:last]
             if last - first <= _WORD_CHARACTERS_MAX and word[:2].islower():
-                pieces += [text[end:last], " ", _HUMPS.sub(" ", word)]
+                pieces += [text[end:last], " ", HUMPS.sub(" ", word)]
                 end = last
         text = "".join([*pieces, text[end:]]) if pieces else text
         shape = text.encode().translate(_SHAPES) if is_ascii else b""

@@ -88,6 +88,30 @@ def test_no_date_and_no_label_stops_a_fact_from_being_indexed(stamp: str, labels
     weighted_terms(fact("Rain.", said_at=stamp, labels=tuple(labels)))
 
 
+@pytest.mark.parametrize(
+    "begins",
+    [
+        *(
+            "def read_header(",
+            "    @cache\n    @of('x')\n    async def read_header(",
+            "export async function read_header(",
+            "fn read_header<",
+        ),
+        *("func (r *Reader) read_header(", "public static class read_header {", "class read_header(Base):", "class read_header:"),
+    ],
+)
+def test_the_name_of_a_definition_counts_more_than_what_it_takes(begins: str) -> None:
+    terms = weighted_terms(fact(f"{begins} source, limit): open(source)"))
+    assert terms["read"] == terms["header"] == terms["limit"] + 3
+
+
+@pytest.mark.parametrize(
+    "text", ["class of 2004 (reunion)", "We def read header(x)", "A class action: a claim", "the function read (header)"]
+)
+def test_prose_defines_nothing(text: str) -> None:
+    assert max(weighted_terms(fact(text)).values()) == 1
+
+
 def test_only_text_that_is_there_is_embedded():
     assert texts_to_embed(fact("Rain.", before="Weather?")) == ("Rain.", "Weather?")
     assert texts_to_embed(fact("Rain.")) == ("Rain.",)
