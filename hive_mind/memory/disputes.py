@@ -25,11 +25,18 @@ from hive_mind.regex import regex
 _COMPARED_MAX = 50
 _RIVALS_SHOWN_MAX = 2
 _CHARACTERS_SHOWN_MAX = 120
+# "Sorry", "I was wrong", in other languages.
+_EXCUSE = (
+    r"sorry|entschuldig\w*|pardon|désolée?|perd[oóã]n\w*|disculp\w*|scus\w*|desculp\w*|przepraszam|извини\w*|прости\w*|пардон|"
+    r"виба\w*|förlåt|undskyld|beklager|promiň\w*|scuze|bocsánat\w*|anteeksi|συγγνώμη|ich habe mich (?:geirrt|vertan)|"
+    r"me equivoqué|je me suis trompée?|mi sono sbagliat[oa]|enganei-me|me enganei|pomyliłam? się|(?:я )?(?:ошиб|помили)\w+|"
+    r"spletla? jsem se|ik vergiste me|jag hade fel|jeg tog fejl|jeg tok feil|am greșit|yanıldım|tévedtem|erehdyin"
+)
 # "No, it is 9443 now."
 _OPENER = regex(
-    r"^(?:no|nope|nein|non|nee|não|nej|nie|нет|hayır|nu|όχι|لا|नहीं|correction|korrektur|corrección|correzione|update|edit|actually|"
-    r"sorry|wait|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|quise decir)\b"
-    r"(?:[,.:;! –-]{1,3}(?:to say )?|$)",
+    r"^(?:(?:no|nope|nein|non|nee|não|nej|nie|нет|hayır|nu|όχι|لا|नहीं|correction|korrektur|corrección|correzione|update|edit|actually|"
+    rf"wait|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|quise decir|{_EXCUSE})\b"
+    r"(?:[,.:;! –-]{1,3}(?:to say )?|$))+",
     re.IGNORECASE,
 )
 _NOW = (

@@ -347,6 +347,12 @@ _AFTER_ARTICLE = regex(
 )
 _NAMED = regex(r"(?<=[a-zäöüß,:] )[A-ZÄÖÜ][\wäöüß-]+|[“\"][^”\"]+[”\"]|(?:called|named|heißt) \w+")
 
+_PRICE_ELSEWHERE = _pattern(
+    r"\b(?:hoeveel|cu[aá]nto|combien|quanto|ile|сколько|скільки|hur mycket|hvor (?:mye|meget)|koliko?|cât|πόσο|ne kadar) "
+    r"(?:kost|cuest|co[uû]t|cost|cust|kosztuj|сто[ия]т|кошту|stoj|κοστίζ|tutuyor)"
+)
+_LENGTH_TITLES = _pattern(r"length|width|height|depth|distance|span|läng|breite|höhe|tiefe")
+
 # The first that a question is of.
 _FORMS = (
     _Form(_pattern(r"^(?:(?:and |so |but )?who(?:m|se)?|wer|wem|wen|wessen)\b"), _has_somebody),
@@ -403,6 +409,7 @@ _FORMS = (
         _has_sum,
         is_figure=False,
     ),
+    _Form(_PRICE_ELSEWHERE, lambda text, question: _has_sum(text, question) or _has_number(text, question)),
     _Form(_pattern(r"(?m:^)(?>.*\bhow much (?:is|are|was|were) (?:a|an|the|one)\b)(?!.*\b(?:left|load|of)\b)"), _has_sum),
     _Form(
         _pattern(
@@ -410,6 +417,8 @@ _FORMS = (
             r"\b(?:height|width|depth) of\b"
         ),
         _has_length,
+        is_figure=True,
+        titles=_LENGTH_TITLES,
     ),
     _Form(_pattern(r"['’]s (?:height|width|depth)\b"), _has_length, is_distinctive=True),
     _Form(
@@ -427,11 +436,7 @@ _FORMS = (
         is_distinctive=True,
     ),
     _Form(_pattern(HOW["speed"]), partial(_has, _SPEED), is_distinctive=True),
-    _Form(
-        _pattern(rf"{HOW['temperature']}|\bwhat temperature\b"),
-        partial(_has, _WARMTH),
-        is_distinctive=True,
-    ),
+    _Form(_pattern(rf"{HOW['temperature']}|\bwhat temperature\b"), partial(_has, _WARMTH), is_distinctive=True),
     _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
     _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True, titles=_OFTEN_TITLES),
     _Form(_pattern(HOW["size"]), partial(_has, _SIZE), is_distinctive=True),
@@ -440,10 +445,6 @@ _FORMS = (
         _pattern(rf"^(?:what|which)(?:['’]s| is| are| was| were)? (?:(?:the|its|their) )?(?:\w+ )?(?:{_QUANTITIES})\b"),
         _has_number,
     ),
-    _Form(
-        _pattern(r"^(?:and |so |but )?(?:when|wann)\b|\b(?:from|until|since) when\b|\bwhat time\b"),
-        _has_moment,
-        is_time=True,
-    ),
+    _Form(_pattern(r"^(?:and |so |but )?(?:when|wann)\b|\b(?:from|until|since) when\b|\bwhat time\b"), _has_moment, is_time=True),
     _Form(_pattern(r"^(?:and |so |but )?(?:where|wo|wohin|woher)\b"), _has_site, titles=_PLACE_TITLES),
 )

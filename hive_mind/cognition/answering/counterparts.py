@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from hive_mind.cognition.answering.headings import is_of_other_version, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.question_terms import asked_of
-from hive_mind.cognition.answering.wordings import content_terms, kin_of, measured_in, met_in, phrase_terms, phrases_of
+from hive_mind.cognition.answering.wordings import content_terms, is_german, kin_of, measured_in, met_in, phrase_terms, phrases_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import is_english, tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -55,7 +55,7 @@ _PREPOSITIONS = frozenset("in on at of for from to with by near under over im am
 _LETTERS_MIN, _LINK_MAX = 3, 2
 _AUXILIARIES = frozenset("do does did can could will would must should may might shall".split())
 _LABEL = regex(r"[A-Z]|\d{1,6}")
-_LABELLED = "#"
+_LABELLED, _BEHIND = "#", ">"
 _KIND_ASKED = regex(
     r"(?:[Ww]hich|[Ww]hat) (?P<mark>[a-z]{3,40}) (?P<thing>[a-z]{3,40}) "
     rf"(?:{'|'.join(sorted(_AUXILIARIES))}|is|are|has|have)\b"
@@ -125,6 +125,8 @@ def _read(text: str) -> Iterator[tuple[str, str]]:
     words = [(word, tokenize(word)) for word in _WORD.findall(text)]
     content = content_terms(text, frozenset(term for _, terms in words for term in terms))
     is_free, mark, thing, link = True, "", "", list[str]()
+    # Behind a noun of English stands its verb, and of German only another noun tells which: "Haus Süd", "puente sur".
+    has_marks_behind = not is_english(text)
     for written, terms in words:
         word, is_content = written.casefold(), not content.isdisjoint(terms)
         if thing and not link and _LABEL.fullmatch(written):
@@ -132,6 +134,8 @@ def _read(text: str) -> Iterator[tuple[str, str]]:
         elif is_content and len(word) >= _LETTERS_MIN:
             if mark:
                 yield mark, word
+                if has_marks_behind and (written[0].isupper() or not is_german(text)):
+                    yield terms[-1], f"{thing} {_BEHIND}"
             elif is_free and 0 < len(link) <= _LINK_MAX and link[0] in _PREPOSITIONS and thing:
                 yield terms[-1], f"{thing} {link[0]}"
         thing, link = (word, []) if is_content else (thing, [*link[:_LINK_MAX], word])

@@ -18,7 +18,6 @@ from itertools import pairwise
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORDS
 from hive_mind.cognition.answering.headings import VERSION, dated, is_version_in, projects_named, titles_of, unsaid
-from hive_mind.cognition.answering.question_terms import share_of_words
 from hive_mind.cognition.answering.relevance import YEAR, Relevant
 from hive_mind.cognition.answering.wordings import (
     LIKENESS_MIN,
@@ -66,7 +65,7 @@ class Evidence:
     headed: float
     """Terms in its heading, and in the names of its source and of the folders that this lies in."""
     keyword: float
-    """Logarithm of its score by words above the usual."""
+    """Logarithm of its score by words above the usual; their parts in it are what inflected words and compounds share."""
     name_unseen: float
     """A name in the question that none of the facts found has."""
     contradicted: float
@@ -155,7 +154,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
     best = max((hit.score for hit in hits), default=0.0)
-    background, of_words = _background(hits), share_of_words(question)
+    background = _background(hits)
     result = []
     for number, hit in enumerate(hits):
         judged = rules.get(hit.fact.id)
@@ -166,7 +165,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 own_share,
                 met_share - own_share,
                 headed_share - met_share,
-                math.log1p(max(0.0, of_words * hit.components.keyword)) - _KEYWORD,
+                math.log1p(max(0.0, hit.components.keyword)) - _KEYWORD,
                 name_unseen,
                 float(_contradicts_year(terms_of_question, hit.fact) or _contradicts_version(versions, hit.fact)),
                 _replaced(terms_of_question, near[number]),

@@ -131,7 +131,8 @@ _FORM_WORDS = frozenset(
     tokenize(
         "before previous previously former formerly original originally initial initially current currently now latest today "
         "still list all every many much often long ever kind kinds type types different various tell know say please name "
-        "version versions claim claims statement statements conflicting disagree overview brief summarise summarize story"
+        "version versions claim claims statement statements conflicting disagree overview brief summarise summarize story "
+        "mycket meget mye"
     )
 )
 
@@ -142,6 +143,12 @@ _FIGURES = "size|height|length|width|depth|weight|age|temperature|price|amount|n
 _KIND = regex(
     rf"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)?(?: (?:current|new|present|old|former))? "
     rf"(?P<kind>{_PROPERTIES}|{_FIGURES})s?\b",
+    re.IGNORECASE,
+)
+# "À quelle heure", "W której sali", "In welchem Jahr".
+_KIND_ELSEWHERE = regex(
+    r"^\W*\w{1,4} (?P<which>quel(?:le)?s?|qu[eé]|qua(?:l|is|le)|kt[oóe]r\w+|koj\w+|h?vilk\w+|welke?|welch\w+|как\w+|котор\w+|"
+    r"як\w+|ποι\w+|care|ce) (?P<kind>[^\W\d_]{3,40})\b",
     re.IGNORECASE,
 )
 FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
@@ -219,7 +226,7 @@ def asked_of(question: str) -> QuestionTerms:
     coded += [terms for terms in dotted if not terms & dated]
     identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
     # All nouns of German begin with a capital.
-    kinds = _terms(_KIND, question) | _terms(_WHERE, question)
+    kinds = _terms(_KIND, question) | _terms(_WHERE, question) | _terms(_KIND_ELSEWHERE, question)
     proper = [] if is_german(question) else [terms for terms in named if terms not in coded and not terms <= kinds]
     names: frozenset[str] = frozenset().union(*proper)
     specific = dated.union(*coded, names)
@@ -233,11 +240,11 @@ def asked_of(question: str) -> QuestionTerms:
     roles, deed_terms = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
     deeds = frozenset(term for term in deed_terms if not is_had(term))
     return QuestionTerms(
-        identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper), share_of_words(question)
+        identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper), _share_of_words(question)
     )
 
 
-def share_of_words(question: str) -> float:
+def _share_of_words(question: str) -> float:
     """The share of words in what a search is asked for. Of the parts of a word that a text has, every second is indexed."""
     terms = question_terms(question)
     parts = sum(term.startswith(GRAM) for term in terms)

@@ -197,7 +197,7 @@ def _kinds_stated(terms: QuestionTerms, fact: Fact) -> frozenset[str]:
         return frozenset()
     wanted = terms.words | terms.names | terms.identifiers
     has_figure = any(_DIGIT.search(term) for term in terms_in(fact.content) - wanted)
-    return terms.kinds if has_figure else terms.kinds - FIGURE_KINDS
+    return terms.kinds if has_figure else terms.kinds - FIGURE_KINDS if terms.of_words == 1 else frozenset()
 
 
 def _is_stated(term: str, terms: frozenset[str]) -> bool:

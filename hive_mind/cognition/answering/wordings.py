@@ -189,6 +189,11 @@ _PHRASES = {
 _PHRASE = regex(rf"\b(?:{'|'.join(_PHRASES)})\b", re.IGNORECASE)
 
 
+# "200 litres" is 200 l.
+_SYMBOLS = {"lit": "l", "kilog": "kg", "kilos": "kg", "kilom": "km", "met": "m"}
+_UNIT_TOLD = regex(r"(?<=\d) ?(?P<unit>lit|kilog|kilom|met|kilos)(?:ramm?e?s?|res?|ers?)?\b", re.IGNORECASE)
+
+
 def without_phrases(text: str) -> str:
     """A text without what `phrase_terms` takes for one term: its words by themselves mean something else."""
     return _PHRASE.sub(" ", text)
@@ -201,7 +206,8 @@ def phrase_terms(text: str) -> frozenset[str]:
 
 
 def with_phrases(text: str) -> str:
-    """A text with one word for a phrase such as "in charge"."""
+    """A text with one word for a phrase such as "in charge", and the symbol of a unit."""
+    text = _UNIT_TOLD.sub(lambda told: f" {_SYMBOLS[told['unit'].casefold()]}", text)
     return _PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text)
 
 

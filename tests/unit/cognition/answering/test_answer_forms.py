@@ -201,3 +201,5 @@ def test_what_triggers_a_release_is_no_version():
 def test_a_column_of_telephones_has_short_numbers():
     assert may_answer("What is the phone number of Ana?", "Ana,4711", is_row=True, titles="name,phone")
     assert not may_answer("What is the phone number of Ana?", "Ana,4711", is_row=True, titles="name,ticket")
+    assert may_answer("What is the height of the rose?", "rose,120", is_row=True, titles="species,height_cm")
+    assert not may_answer("What is the height of the rose?", "rose,120", is_row=True, titles="species,seeds")

@@ -10,6 +10,8 @@ SHARES_A_WORD = [
     ("Welches Recht hat Vorrang, wenn es einen Konflikt gibt?", "Alle Schulen haben das Recht, Schulgebühren festzulegen.", 24),
     ("Какое чувство внушают нападения на учителей?", "В ответ Доктор замечает: мне знакомо это чувство.", 22),
     ("بماذا ترتبط فترات النمو الأطول؟", "ومنذ ذلك الحين، بدأ القطاع الخاص بالنمو.", 16),
+    ("À quelle heure est la réunion ?", "La réunion est à Lyon.", 4),
+    ("Hoeveel kost het roggebrood?", "De bakkerij verkoopt op zaterdag roggebrood.", 6),
 ]
 SAYS_IT = [
     ("Wann wird das Dach der Hütte gestrichen?", "Das Dach der Hütte wird im Mai gestrichen.", 40),
@@ -18,6 +20,9 @@ SAYS_IT = [
     ("Woraus ist das Dach gemacht?", "Das Dach ist aus Schiefer gemacht.", 8),
     ("Wofür bezahlen die Mieter?", "Ein Mieter bezahlt für Wasser.", 20),
     ("Wo bekomme ich Strom?", "Strom gibt es am Kiosk.", 6),
+    ("À quelle heure est la réunion ?", "La réunion est à 16 h.", 4),
+    ("I vilken sal hålls föreläsningen?", "Föreläsningen hålls i 14.", 4),
+    ("Hoeveel kost de kaart?", "De kaart kost 5 euro.", 4),
 ]
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.wordings import degree_in, measured_in
+from hive_mind.cognition.answering.wordings import degree_in, measured_in, phrase_terms
 from hive_mind.ranking.tokens import tokenize
 from tests.unit.cognition.reading import answer, hit
 
@@ -32,6 +32,11 @@ def test_without_figure_and_unit_no_weight_and_no_pressure_is_told(text: str):
 def test_a_quantity_is_answered_by_its_unit():
     assert answer("What is the weight of Blue Fox?", hit("The plate of Blue Fox says 833 kilos.", keyword=4.0)).is_known
     assert not answer("What is the weight of Blue Fox?", hit("The plate of Blue Fox says 833 bar.", keyword=4.0)).is_known
+
+
+@pytest.mark.parametrize(("written", "told"), [("200 l", "200 litres"), ("45kg", "45 kilograms"), ("7 m", "7 metres")])
+def test_a_unit_means_the_same_as_a_symbol_and_as_a_word(written: str, told: str):
+    assert phrase_terms(f"It has {written}.") == phrase_terms(f"It has {told}.")
 
 
 @pytest.mark.parametrize(
