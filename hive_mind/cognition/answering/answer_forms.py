@@ -101,7 +101,7 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     if is_row and form.holds is _has_sum and _PRICED.search(titles):
         return _has_number(answer, question)
     is_bare = is_row or (reply is not None and len(answer.split()) <= _REPLY_WORDS)
-    if is_bare and form.is_figure and _DIGIT.search(answer):
+    if form.is_figure and (is_bare or (titles.endswith("?") and _form_of(titles) is form)) and _DIGIT.search(answer):
         return True
     return form.holds(answer, question) or (form.is_time and is_bare and not is_row and _has_number(answer, question))
 
@@ -221,8 +221,7 @@ def _has_site(text: str, question: str) -> bool:
 
 def _has_code(text: str, question: str) -> bool:
     """A code that the question does not hold already."""
-    folded = question.casefold()
-    return any(code.casefold() not in folded for code in _CODED.findall(text))
+    return any(code.casefold() not in question.casefold() for code in _CODED.findall(text))
 
 
 def _pattern(pattern: str) -> re.Pattern[str]:
@@ -399,6 +398,7 @@ _FORMS = (
     _Form(_pattern(r"\b(?:what|which) (?:is |was )?.{0,40}\baddress\b"), partial(_has, _PLACE)),
     _Form(
         _pattern(
+            r"\bon (?:which|what) port\b|"
             rf"\b(?:which|what)\b.{{0,40}}\bport\b.{{0,60}}\b(?:{_SERVING})\b|\b(?:{_SERVING}|default|tcp|udp)\b.{{0,40}}\bport\b"
         ),
         partial(_has, _PORT),

@@ -9,7 +9,7 @@ when it opens in winter, and "opens at six" under spring does not, though both s
 
 from collections.abc import Iterator, Sequence
 
-from hive_mind.cognition.answering.headings import is_of_other_version, title_of
+from hive_mind.cognition.answering.headings import is_of_other_version, lacks_dotted, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.wordings import content_terms, is_german, kin_of, measured_in, met_in, phrase_terms, phrases_of
@@ -25,7 +25,7 @@ _BETWEEN = ": "
 
 @ornament(lambda _, hits: frozenset(hit.fact.id for hit in hits))
 def about_what_is_named(question: str, hits: Sequence[Hit]) -> frozenset[str]:
-    """Ids of the hits without those about a sibling of what the question names, or another thing's version."""
+    """Ids of the hits without those about a sibling of what the question names, another thing's version or dotted name."""
     terms = asked_of(question)
     terms_asked = terms.words | terms.names | terms.identifiers
     paths = {hit.fact.id: hit.fact.concept.rpartition(_BETWEEN) for hit in hits if _BETWEEN in hit.fact.concept}
@@ -33,7 +33,9 @@ def about_what_is_named(question: str, hits: Sequence[Hit]) -> frozenset[str]:
     for parent, _, title in paths.values():
         terms_by_parent.setdefault(parent, []).append(met_in(terms_asked, phrase_terms(title)))
     ids = set[str]()
-    for hit in (hit for hit in hits if not (is_of_another(question, hit.fact) or is_of_other_version(question, hit.fact))):
+    for hit in hits:
+        if any(is_other(question, hit.fact) for is_other in (is_of_another, is_of_other_version, lacks_dotted)):
+            continue
         parent, _, title = paths.get(hit.fact.id, ("", "", ""))
         met = met_in(terms_asked, phrase_terms(title))
         # It may say itself what its title does not.

@@ -1,7 +1,8 @@
 """Headings: what only a heading, a file or a folder says of a fact: "Handle the end of a stream." under "1.0.5" in "plover-1.2".
 
 Such a fact answers a question for plover 1.0.5, and a quote of it says what it stands under. Under a heading that is nothing
-but a version stands what was changed, added, fixed or released in it, whether or not a line says so.
+but a version stands what was changed, added, fixed or released in it, whether or not a line says so; under a function, what it
+does and returns.
 """
 
 import re
@@ -12,6 +13,7 @@ from itertools import chain, takewhile
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.wordings import met_in, phrases_of
 from hive_mind.cognition.extraction.separated import heads_of
+from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.cognition.temporal import moments
 from hive_mind.model.fact import Fact, places_in
 from hive_mind.ranking.tokens import terms_in, tokenize
@@ -21,6 +23,8 @@ from hive_mind.remembered import remembered
 # Folders further up are about more than one thing. A shorter number is part of a version.
 _FOLDERS_MAX, _YEAR_DIGITS = 3, 4
 _BETWEEN = ": "
+# Against scores up to 1: a docstring comes before all that mentions its function. A question above is seldom the same question.
+_FUNCTION_BONUS, _QUESTION_BONUS = 1.0, 0.3
 VERSION = regex(r"\d{1,10}(?:\.\d{1,10}){1,5}")
 """Such as "1.0.5"."""
 _VERSION_OF = regex(rf"(?P<thing>[^\W\d_][\w-]{{0,40}}) (?:(?:version|release) )?v?(?P<version>{VERSION.pattern})", re.IGNORECASE)
@@ -33,6 +37,15 @@ _HAPPENED = regex(
     r"(?! (?:the|an?|my|our|your|its|their)\b)| [a-z]{2,20}ed\b))",
     re.IGNORECASE,
 )
+# "What does nlargest return?", of which "nlargest(n, iterable)" is the heading.
+_CALLED = regex(
+    r"^(?:and |so |but )?what (?:does|do|did|will) (?:[\w.]*\.)?(?P<name>\w+)(?:\(\))? (?P<deed>do|return|yield|give)\b",
+    re.IGNORECASE,
+)
+# A name in a name, as programs write it, and no address.
+_DOTTED = regex(r"(?<![\w@./:-])[^\W\d_]\w+(?:\.[^\W\d]\w+)+(?![\w@/:-])")
+
+_NAME_PART = regex(r"\w+")
 
 
 def title_of(source: str) -> str:
@@ -105,8 +118,40 @@ def _versions_of(question: str) -> tuple[tuple[str, str], ...]:
     return tuple((words[-1], version) for words, version in pairs if words and words[-1] in things)
 
 
+def _call_in(question: str, fact: Fact) -> tuple[str, str] | None:
+    """The heading that is the function whose deed a question asks for, and the word for that."""
+    called = _CALLED.match(question)
+    titles = (title.rpartition(_BETWEEN)[2] for title in (fact.concept, *places_in(fact.labels))) if called else ()
+    return next(((title, called["deed"]) for title in titles if called and title.startswith(f"{called['name']}(")), None)
+
+
+def opening_bonus(question: str, fact: Fact) -> float:
+    """An addition to the score of a fact that is the first under a function, or a question, that is asked about."""
+    if call := _call_in(question, fact):
+        return _FUNCTION_BONUS * fact.before.endswith(call[0])
+    if not (is_question(fact.concept) and fact.before.endswith(fact.concept)):
+        return 0.0
+    terms = asked_of(question)
+    wanted = terms.words | terms.names | terms.identifiers
+    return _QUESTION_BONUS * (len(met_in(wanted, headings_of(fact))) * 2 >= len(wanted))
+
+
+def lacks_dotted(question: str, fact: Fact) -> bool:
+    """Whether a fact lacks a dotted name: `Counter.most_common` is the method of no other class, which a heading may say."""
+    names = _DOTTED.findall(question.casefold())
+    content, around = fact.content.casefold(), " ".join((fact.concept, *fact.places, *fact.sources)).casefold() if names else ""
+    words, said = frozenset(_NAME_PART.findall(around)), [f".{name}" for name in _DOTTED.findall(content)] if names else []
+    return any(
+        not any(other.endswith(f".{name}") for other in said)
+        and not (words.issuperset(name.split(".")[:-1]) and name.split(".")[-1] in words.union(_NAME_PART.findall(content)))
+        for name in names
+    )
+
+
 def unsaid(question: str, fact: Fact) -> frozenset[str]:
-    """The word for what happened in a version, which a fact need not say, as its heading is that version."""
+    """The word for what happened in a version, or what a function does, which a fact need not say, as its heading is that."""
+    if call := _call_in(question, fact):
+        return terms_in(call[1])
     is_when, versions, words = _asked(question)
     headings = headings_of(fact)
     if not versions or not all(is_version_in(version, headings) for version in versions):

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORDS
-from hive_mind.cognition.answering.headings import VERSION, dated, is_version_in, projects_named, titles_of, unsaid
+from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, is_version_in, projects_named, titles_of, unsaid
 from hive_mind.cognition.answering.relevance import YEAR, Relevant
 from hive_mind.cognition.answering.wordings import (
     LIKENESS_MIN,
@@ -146,7 +146,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
         {term: _met(term, terms | measured_in(hit.fact.content)) for term in terms_of_question.terms}
         for hit, terms in zip(hits, own_terms, strict=True)
     ]
-    headed = _also_in(met, [terms_in(hit.fact.concept) | titles_of(hit.fact) | unsaid(question, hit.fact) for hit in hits])
+    headed = _also_in(met, [headings_of(hit.fact) | titles_of(hit.fact) | unsaid(question, hit.fact) for hit in hits])
     near = _also_in(headed, [terms_in(hit.fact.before) for hit in hits])
     versions = [term for term in terms_of_question.terms if VERSION.fullmatch(term)]
     subjects = projects_named(terms_of_question.terms, [hit.fact for hit in hits])
@@ -264,7 +264,7 @@ def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:
 def _contradicts_version(versions: Sequence[str], fact: Fact) -> bool:
     if not versions:
         return False
-    stated = frozenset(term for term in terms_in(fact.content) | terms_in(fact.concept) if VERSION.fullmatch(term))
+    stated = frozenset(term for term in terms_in(fact.content) | headings_of(fact) if VERSION.fullmatch(term))
     return bool(stated) and not any(_met(term, stated) for term in versions)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.counterparts import about_what_is_named
-from hive_mind.cognition.answering.headings import notes_around
+from hive_mind.cognition.answering.headings import notes_around, opening_bonus
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
@@ -70,7 +70,7 @@ class _Offered:
 def chosen(
     terms: QuestionTerms, ranked: Sequence[tuple[Relevant, float]], quotes_max: int, parts: Sequence[QuestionTerms] = ()
 ) -> list[Relevant]:
-    """At most `quotes_max` of the ranked facts, in the order in which they are worth reading.
+    """At most `quotes_max` of the ranked facts, in the order in which they are worth reading, those that answer ahead.
 
     Of a question that asks for several things, each of its `parts` needs a fact. One that does not answer by itself is quoted
     for a word of the question that no other quote has, because it names the identifier that is asked about, or because it says
@@ -91,7 +91,7 @@ def chosen(
         missing -= added
         unstated = [part for part in unstated if met_in(part, best.terms) != part]
         left = [offered for offered in left if not is_repeated(offered.one.hit.fact, best.one.hit.fact)]
-    return [offered.one for offered in quotes]
+    return sorted((offered.one for offered in quotes), key=lambda relevant: not relevant.answers)
 
 
 def _worth(
@@ -190,7 +190,8 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     if not judged:
         return not_known(hits)
     terms = asked_of(as_in_memory)
-    by_score = sorted(((judged_hit, judged_hit.hit.score) for judged_hit in judged), key=lambda pair: -pair[1])
+    scores = [hit.score + opening_bonus(text, hit.fact) for hit in (judged_hit.hit for judged_hit in judged)]
+    by_score = sorted(zip(judged, scores, strict=True), key=lambda pair: -pair[1])
     ranked = strong(by_score, settings.score_share_min)
     parts = [asked_of(part) for part in asked_parts]
     best = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, judged_hit) for judged_hit, _ in ranked)), parts)

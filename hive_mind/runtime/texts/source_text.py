@@ -29,6 +29,7 @@ _MARKS = {
 _SECTION = regex(r"\[{1,2}(?P<name>[^\[\]]{1,80})\]{1,2}")
 # "----" above and below a title.
 _RULE = regex(r"[\W_]*+")
+_HASHES = regex(r"(?m)^[ \t]*#{1,6}(?= )")
 
 
 class _Kind(Enum):
@@ -111,15 +112,23 @@ def text_of_python(source: str, title: str) -> str:
 
 
 def _said(node: Documented, title: str, level: int, lines: Sequence[str]) -> Iterator[str]:
-    own = [ast.get_docstring(node) or "", *_constants(node, lines)]
-    below = [
-        part for child in node.body if isinstance(child, Documented) for part in _said(child, _title(child), level + 1, lines)
-    ]
+    # A remark in an example is no heading.
+    own = [_HASHES.sub("", ast.get_docstring(node) or ""), *_constants(node, lines)]
+    below = [part for child in _documented(node.body) for part in _said(child, _title(child), level + 1, lines)]
     said = [part for part in own if part]
     if said or below:
         yield f"{'#' * min(level, _LEVELS_MAX)} {title}"
         yield from said
         yield from below
+
+
+def _documented(body: Sequence[ast.stmt]) -> Iterator[Documented]:
+    """Classes and functions, also those that are defined in one case or another."""
+    for child in body:
+        if isinstance(child, Documented):
+            yield child
+        elif isinstance(child, ast.If | ast.Try):
+            yield from _documented([*child.body, *child.orelse])
 
 
 def _title(node: Documented) -> str:

@@ -60,6 +60,8 @@ def test_what_lacks_the_form_that_is_asked_for_does_not_answer(question: str, an
 
 def test_a_field_of_a_row_counts_without_saying_what() -> None:
     assert may_answer("How many bolts are left?", "bolt,A12,340", is_row=True)
+    assert may_answer("How many bolts are left?", "The usual stock is 340.", titles="FAQ: How many bolts are there?")
+    assert not may_answer("How many bolts are left?", "The usual stock is 340.", titles="FAQ: Where are the bolts?")
     assert not may_answer("How many bolts are left?", "bolt,A12,340")
 
 
@@ -176,6 +178,7 @@ def test_a_company_has_a_name_and_no_code():
             ("It listens on 9001.", "relay.example:8443", "Its port is 22."),
             ("The relay listens with #000080.", "The relay sends 40% of it.", "The relay is release 1.20."),
         ),
+        ("On which port is it shown?", ("It is shown on 9001.",), ("It is shown on screens.",)),
         ("Which port does the ferry call at?", ("It calls at Corrin.",), ()),
         (
             "What is the maximum number of spare keys in a safe?",

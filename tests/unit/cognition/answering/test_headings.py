@@ -1,11 +1,12 @@
 """What only a heading, a file or a folder says: it is shown beside a quote, and other versions and projects stay declined."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cognition.answering.headings import notes_around, titles_of, unsaid
+from hive_mind.cognition.answering.headings import lacks_dotted, notes_around, opening_bonus, titles_of, unsaid
 from hive_mind.model.content import Content
 from hive_mind.model.fact import place_label
 from hive_mind.runtime.settings import Settings
@@ -193,6 +194,56 @@ def test_a_heading_and_a_file_are_shown_for_words_that_are_only_there(question: 
     labels = (place_label(["Wadden", "Doors"]),)
     fact = hit(content, concept="Winter", sources=("/town/harbour.md",), labels=labels).fact
     assert notes_around(question, fact) == notes
+
+
+@pytest.mark.parametrize(
+    ("question", "left_unsaid", "is_first"),
+    [
+        ("What does nlargest return?", {"return"}, True),
+        ("What does heapq.nlargest() do?", set(), True),
+        ("What does nlargest cost?", set(), False),
+        ("What does nsmallest return?", set(), False),
+        ("What does largest return?", set(), False),
+        ("Who wrote nlargest?", set(), False),
+    ],
+)
+def test_a_docstring_need_not_say_that_its_function_returns_what_it_tells_of_and_comes_first(
+    question: str, left_unsaid: set[str], is_first: bool
+):
+    labels = (place_label(["heapq.py", "nlargest(n, iterable)"]),)
+    summary = hit("Find the n largest.", concept="nlargest(n, iterable)", before="heapq.py: nlargest(n, iterable)", labels=labels)
+    further = replace(summary.fact, content="Slow for all.", before="Find the n largest.")
+    assert unsaid(question, summary.fact) == left_unsaid
+    assert (opening_bonus(question, summary.fact) > 0) is is_first
+    assert opening_bonus(question, further) == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "bonus"),
+    [("How many boats can lie there?", True), ("How many boats pass?", True), ("Who sells tickets?", False)],
+)
+def test_what_stands_first_under_a_question_like_the_one_asked_answers_it(question: str, bonus: bool):
+    fact = hit("The default is 12.", concept="How many boats can moor?", before="FAQ: How many boats can moor?").fact
+    assert (opening_bonus(question, fact) > 0) is bonus
+
+
+@pytest.mark.parametrize(
+    ("question", "is_lacking"),
+    [
+        ("What does Counter.most_common return?", False),
+        ("What does counters.Counter.most_common return?", False),
+        ("What does Counter.least_common return?", True),
+        ("What does OrderedDict.most_common return?", True),
+        ("What does heap.push take?", False),
+        ("What does Counter return?", False),
+        ("Who answers at ana@counter.example?", False),
+        ("What did it say in v2.1, e.g. there?", False),
+    ],
+)
+def test_a_dotted_name_is_in_a_fact_or_its_owner_above_it(question: str, is_lacking: bool):
+    labels = (place_label(["Counter", "most_common(self, n)"]),)
+    fact = hit("Unlike heap.push it sorts.", concept="most_common(self, n)", sources=("/lib/counters.py",), labels=labels).fact
+    assert lacks_dotted(question, fact) is is_lacking
 
 
 def test_a_file_is_about_its_folders_too_and_about_no_version_of_them():

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from hive_mind.cognition.answering.calibration import MEANING, WORDS
 from hive_mind.cognition.answering.likelihood import FIGURES, Evidence, evidence_of, likelihoods
+from hive_mind.model.fact import place_label
 from tests.unit.cognition.reading import hit
 
 
-def evidence(question: str, content: str, *others: str, concept: str = "") -> Evidence:
+def evidence(question: str, content: str, *others: str, concept: str = "", labels: tuple[str, ...] = ()) -> Evidence:
     first = hit(content)
-    hits = [replace(first, fact=replace(first.fact, concept=concept)), *map(hit, others)]
+    hits = [replace(first, fact=replace(first.fact, concept=concept, labels=labels)), *map(hit, others)]
     return evidence_of(question, hits, {})[0]
 
 
@@ -46,6 +47,9 @@ def test_a_version_in_the_heading_is_said_by_what_stands_under_it():
     assert (of_it.contradicted, of_another.contradicted, of_none.contradicted) == (0.0, 1.0, 0.0)
     assert (of_it.name_unseen, of_another.name_unseen) == (0.0, 1.0)
     assert evidence("What was fixed in version 1.0?", line, concept="Version 1.0.5").contradicted == 0.0
+    # The same line stands under two versions.
+    labels = (place_label(["1.0.4"]), place_label(["2.1.0"]))
+    assert evidence("What was fixed in version 2.1.0?", line, concept="1.0.4", labels=labels).contradicted == 0.0
 
 
 def test_another_project_is_told_by_the_folder_where_paths_part():

@@ -68,3 +68,13 @@ def test_a_name_tells_the_unit_of_its_number_and_a_function_its_defaults():
         "tries = 3 (default)",
         "wait_s = 2.5 seconds (default)\n",
     ]
+
+
+def test_a_function_is_read_in_one_case_or_another_and_a_remark_in_an_example_is_no_heading():
+    source = (
+        "try:\n    import os\nexcept ImportError:\n    pass\nelse:\n    if os:\n        def usage():\n"
+        "            '''Return it.\n\n            # x is old\n            x = 1  # y\n            '''\n"
+        "    elif 1:\n        def other():\n            '''Nothing.'''\n"
+    )
+    lines = ["# a.py", "## usage()", "Return it.", " x is old\nx = 1  # y", "## other()", "Nothing.\n"]
+    assert text_of_python(source, "a.py").split("\n\n") == lines
