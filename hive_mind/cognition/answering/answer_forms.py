@@ -155,7 +155,7 @@ def _has_telephone(text: str, question: str) -> bool:
 def _has_count(text: str, question: str) -> bool:
     """A number before what is counted, or after its label. A reply in a few words need not say again what it counts."""
     numbers_asked = set(_NUMBER.findall(question.casefold()))
-    words = _COUNT_WORD.findall(text.casefold() if _SPANNED.search(question) else _DATED.sub(" ", text.casefold()))
+    words = _COUNT_WORD.findall(text.casefold())
     counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in numbers_asked}
     match = _COUNTED.search(question)
     nouns = (match["noun"] or match["nouns"]) if match else ""
@@ -239,7 +239,6 @@ _COUNTED = regex(
     r"(?P<nouns>[\w-]+(?: [\w-]+){0,2}?)(?= (?:in|of|on|at|for|per|that|which|a)\b|\W*$)",
     re.IGNORECASE,
 )
-_SPANNED = regex(rf"(?:how many|wie ?viele)\s(?:\w+\s)?(?:{_SPANS}|seconds?|sekunden)\b", re.IGNORECASE)
 _OF_THEM = regex(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
 _TOTAL = regex(r": ?\d[\d.,]*$")
 # "three colonies of bees", "stock: 12".
@@ -286,12 +285,6 @@ _SITE = _pattern(
     rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{_MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://"
 )
 _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss|ß)e)")
-
-_DATED = regex(
-    rf"\d{{4}}-\d\d-\d\d\S*|\b\d{{1,2}}(?:st|nd|rd|th)?\.?(?:\s?(?:to|–|-)\s?\d{{1,2}}\.?)?\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d{{1,2}}\b|"
-    rf"\b{_AMOUNT}(?: more| further)?\s(?:{_SPANS})\b|"
-    r"\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b|\b\d{1,2}(?:st|nd|rd|th)\b|\bhalf\b"
-)
 _PRICED = _pattern(r"\b(?:price|cost|fee|fare|rent|salary|wage|cents?|insured|\w*preis|kosten|gebühr|\w*miete|pacht)s?\b")
 _LASTING = _pattern(
     rf"(?<!\bnext )(?<!\blast )(?<!\bthis )\b(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries)\b|"

@@ -38,10 +38,6 @@ _NOUN_OF = regex(rf"^(?:what|which){_BE}\s+{_ARTICLE}{_NOUNS}{_OF}", re.IGNORECA
 _NOUN_OWNED = regex(rf"^(?:what|which){_BE}\s+.{{1,60}}?['’]s?\s+{_NOUNS}\s*[?]?$", re.IGNORECASE)
 # "Which battery type do the boards take?"
 _NOUN_ASKED = regex(rf"^(?:\w+\s+)?(?:what|which)\s+{_NOUNS}\s+(?P<rest>{_AUXILIARY}\s+.+)$", re.IGNORECASE)
-# "Which vendor made the servers?"
-_NOUN_LIGHTLY = regex(
-    rf"^(?:what|which)\s+{_NOUNS}\s+(?:has|have|had|gave|gives?|takes?|took|uses?|used|gets?|got)\b", re.IGNORECASE
-)
 # "Which company owns the van?"
 _NOUN_DOES = regex(r"^(?:what|which)\s+\w+\s+(?P<verb>[a-z]+(?:s|ed))\s", re.IGNORECASE)
 # "When was the lift built?", "Why did the machine break?"
@@ -70,7 +66,6 @@ _ADVERBS = frozenset(
     recently currently besides apart together likely ago up feel felt say said think
     """.split()
 )
-_PARTICLES = frozenset("off out down away".split())
 _PRONOUNS = frozenset("i we you they he she it one people this that these those".split())
 
 
@@ -89,8 +84,6 @@ def focus_of(question: str) -> frozenset[str]:
     if match := _NOUN_ASKED.match(one_line):
         predicate = _predicate(match["rest"])
         return predicate or _terms_of_words(match["noun"].split()) - _KINDS
-    if match := _NOUN_LIGHTLY.match(one_line):
-        return _terms_of_words(match["noun"].split()) - _KINDS
     if does := _NOUN_DOES.match(one_line):
         return _terms_of_words([does["verb"]]) if does["verb"].casefold() not in _LIGHT_VERBS else frozenset()
     if stated := _PREDICATE.match(one_line):
@@ -111,15 +104,9 @@ def _predicate(rest: str) -> frozenset[str]:
         else [word for word in words[1:end] if word[0].islower() and word.casefold() not in _ADVERBS][-1:]
     )
     is_subject = not has_pronoun and len([word for word in words[:end] if tokenize(word) and word.casefold() not in _ADVERBS]) < 2
-    if not verbs or is_subject or verbs[0].casefold() in _LIGHT_VERBS or _goes_off(words, verbs[0]):
+    if not verbs or is_subject or verbs[0].casefold() in _LIGHT_VERBS:
         return frozenset()
     return _terms_of_words(verbs)
-
-
-def _goes_off(words: list[str], verb: str) -> bool:
-    """Whether what looks like a verb belongs to one that says little: "off" in "go off"."""
-    before = words[words.index(verb) - 1] if verb.casefold() in _PARTICLES and words[0] != verb else ""
-    return before.casefold() in _LIGHT_VERBS
 
 
 def _terms_of_words(words: list[str]) -> frozenset[str]:

@@ -26,11 +26,10 @@ from hive_mind.cognition.answering.wordings import (
     likeness,
     measured_in,
     met_in,
-    nouns_of,
     phrase_terms,
     phrases_of,
 )
-from hive_mind.cognition.extraction.separated import TableRecord, heads_of, is_table_row, message_of, record_of
+from hive_mind.cognition.extraction.separated import heads_of, is_table_row, message_of, record_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
@@ -152,7 +151,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
         return None
     must = terms.identifiers | terms.names
     around = titles | (before if _hangs(fact) else frozenset())
-    is_row = (is_named and _is_row(fact)) or _is_row_asked_for(terms, record_of(fact))
+    is_row = is_named and _is_row(fact)
     met_names = subject | named
     is_own = bool(met_names) or any(_is_stated(term, own) for term in terms.words)
     met = met_in(terms.words, own | around)
@@ -214,17 +213,6 @@ def _hangs(fact: Fact) -> bool:
 
 def _is_row(fact: Fact) -> bool:
     return record_of(fact) is not None or is_table_row(fact)
-
-
-def _is_row_asked_for(asked: QuestionTerms, record: TableRecord | None) -> bool:
-    """Whether a row of a table has a field that is asked about under a column that is asked for."""
-    if record is None:
-        return False
-    wanted = asked.words | asked.names | asked.identifiers
-    fields = [terms_in(field) for field in record.fields]
-    pool = frozenset[str]().union(*(terms for terms in fields if terms <= wanted))
-    header = terms_in(record.header)
-    return bool(pool) and any(_is_stated(term, header) for term in wanted - pool)
 
 
 def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[Relevant]:
@@ -353,11 +341,9 @@ def _states_focus(question: str, asked: QuestionTerms, hit: Hit, settings: Relev
 def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact, its heading or its speaker has a word of the question's topic, besides its focus.
 
-    The price of water does not answer a question about the price of a shed. In German the topic is the nouns.
+    The price of water does not answer a question about the price of a shed.
     """
     topic, german = asked.words - asked.kinds - focus_of(question), is_german(question)
-    if german:
-        topic &= nouns_of(question)
     if not topic or _is_same(question, hit, settings):
         return True
     fact = hit.fact

@@ -241,11 +241,6 @@ def is_german(question: str) -> bool:
     return _GERMAN_WORD.search(question) is not None
 
 
-def nouns_of(question: str) -> frozenset[str]:
-    """The nouns of a German question, which begin with a capital."""
-    return frozenset(term for word in question.split()[1:] if word[:1].isupper() for term in tokenize(word))
-
-
 def is_in_compound(term: str, terms: frozenset[str]) -> bool:
     """Whether a German word is part of a word of the fact, or contains one."""
     parts = [part for part in terms if len(part) >= _PART_LETTERS_MIN] if len(term) >= _PART_LETTERS_MIN else []
