@@ -5,8 +5,8 @@ it:
 
     (relevance + others) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + exact
     relevance  = (1 - w) · BM25 / best BM25 + w · 0.75 · cosine / best cosine
-    w          = 0.6, or less where the tenth best cosine is within 0.15 of the best; 0.7 where it is further behind than that and
-                 than half of how far the tenth best BM25 is
+    w          = 0.6 · min(1, 25 / best BM25), or less where the tenth best cosine is within 0.15 of the best; where it is
+                 further behind than that and than half of how far the tenth best BM25 is, a quarter of the rest more
     others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn
                         (0.75 of an assistant's answer) + 0.2 where the question names the speaker)
                  + 0.2 · share of the best second hop's (0.5 of one by another identifier)
@@ -47,6 +47,8 @@ _COSINE_OF_BEST = 0.75
 _TELLS_APART, _CONTRAST_FULL, _CONTRAST_LEAST = 10, 0.15, 0.1
 """Meaning counts in full where the tenth best is this share behind the best, and where that is little, never less than the last
 (docs/adr/0003-ranking.md)."""
+_TOLD_BY_WORDS = 25.0
+"""Where the best by words has more than this BM25, some four rare words of the question, meaning counts less by as much."""
 _ROUNDED_TO_NONE = 1e-6
 """A cosine of no more than this is what adding up in single precision leaves of none."""
 _CONTRAST_OF_WORDS, _SHARE_OF_WORDS = 0.5, 0.25
@@ -70,7 +72,7 @@ def balanced(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple
     """As `linear`, with the cosine as a share of the query's best, and less of it where the tenth best is nearly as good.
 
     A model that doesn't read code gives lower cosines there, and texts that are all of one kind all have high ones. It counts
-    more where words tell hardly more, as where no text has the words of the question.
+    more where words tell hardly more, as where no text has the words of the question, and less where one has many rare ones.
     """
     cosine = np.fmax(semantic, np.float32(0.0))
     best = float(cosine.max(initial=0.0))
@@ -78,6 +80,7 @@ def balanced(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple
         return linear(keyword, semantic, semantic_weight)
     contrast = _contrast(cosine)
     weight = semantic_weight * min(1.0, max(_CONTRAST_LEAST, contrast / _CONTRAST_FULL))
+    weight *= _TOLD_BY_WORDS / max(_TOLD_BY_WORDS, float(keyword.max(initial=0.0)))
     tells_much = contrast > max(_CONTRAST_FULL, _CONTRAST_OF_WORDS * _contrast(keyword))
     if tells_much and weight > 0.0 and len(cosine) >= _TELLS_APART:
         weight += _SHARE_OF_WORDS * (1.0 - weight)

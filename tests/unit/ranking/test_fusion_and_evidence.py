@@ -78,6 +78,12 @@ def test_meaning_counts_more_where_words_tell_hardly_more():
     assert (of_telling, of_alike) == pytest.approx((0.6, 0.7))
 
 
+def test_meaning_counts_less_where_a_text_has_many_rare_words_of_the_question():
+    meaning = np.array([0.2, 0.9, 0.1], np.float32)
+    shares = [balanced(np.array([best, best / 3, 0], np.float32), meaning, 0.6)[1][1] for best in (0.1, 25, 50, 100)]
+    assert shares == pytest.approx([0.45, 0.45, 0.225, 0.1125])
+
+
 def test_a_weak_candidate_more_moves_no_other():
     few, more = pool([(4, 0.5), (2, 0.9)]), pool([(4, 0.5), (2, 0.9), (0.1, -0.9)])
     scores = [[found.score for found in rank(some, alike, 2)] for some in (few, more)]
@@ -157,9 +163,9 @@ def by_the_docstring(candidates: Pool, support: list[FactSupport], lent: dict[st
         return 1 - sorted(scores)[-10] / max(scores) if len(scores) >= 10 and max(scores) > 0 else 1.0
 
     words, cosines = candidates.keyword.tolist(), [max(cosine, 0.0) for cosine in candidates.semantic.tolist()]
-    weight = 0.6 * min(1.0, max(0.1, behind(cosines) / 0.15))
+    weight = 0.6 * min(1.0, max(0.1, behind(cosines) / 0.15)) * min(1.0, 25 / max([*words, 1e-9]))
     if len(words) >= 10 and behind(cosines) > max(0.15, behind(words) / 2):
-        weight = 0.7
+        weight += (1 - weight) / 4
     scores = {}
     for name, word, cosine, exact, fact in zip(candidates.ids, words, cosines, candidates.exact.tolist(), support, strict=True):
         relevance = (1 - weight) * word / max([*words, 1e-9]) + weight * 0.75 * cosine / max(cosines) + lent.get(name, 0.0)
