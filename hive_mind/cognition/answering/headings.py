@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 
+from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.wordings import met_in, phrases_of
 from hive_mind.cognition.extraction.separated import heads_of
@@ -113,7 +114,7 @@ def is_of_other_version(question: str, fact: Fact) -> bool:
 def _versions_of(question: str) -> tuple[tuple[str, str], ...]:
     """The things in a question with their versions: "plover" with "1.0.5" in "What changed in plover version 1.0.5?"."""
     terms = asked_of(question)
-    pairs = ((tokenize(match["thing"]), match["version"]) for match in _VERSION_OF.finditer(question))
+    pairs = ((tokenize(match["thing"]), match["version"]) for match in _VERSION_OF.finditer(question[:QUESTION_CHARS_MAX]))
     things = (terms.words | terms.names | terms.identifiers) - _OF_VERSIONS - _DEEDS
     return tuple((words[-1], version) for words, version in pairs if words and words[-1] in things)
 
@@ -138,7 +139,7 @@ def opening_bonus(question: str, fact: Fact) -> float:
 
 def lacks_dotted(question: str, fact: Fact) -> bool:
     """Whether a fact lacks a dotted name: `Counter.most_common` is the method of no other class, which a heading may say."""
-    names = _DOTTED.findall(question.casefold())
+    names = _DOTTED.findall(question[:QUESTION_CHARS_MAX].casefold())
     content, around = fact.content.casefold(), " ".join((fact.concept, *fact.places, *fact.sources)).casefold() if names else ""
     words, said = frozenset(_NAME_PART.findall(around)), [f".{name}" for name in _DOTTED.findall(content)] if names else []
     return any(

@@ -207,8 +207,9 @@ def phrase_terms(text: str) -> frozenset[str]:
 
 def with_phrases(text: str) -> str:
     """A text with one word for a phrase such as "in charge", and the symbol of a unit."""
-    text = _UNIT_TOLD.sub(lambda told: f" {_SYMBOLS[told['unit'].casefold()]}", text)
-    return _PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text)
+    # A pattern that ignores case takes "ı" and "İ" for "i", which no table does: such a text stays as it is.
+    text = _UNIT_TOLD.sub(lambda told: f" {_SYMBOLS.get(told['unit'].casefold(), told[0].strip())}", text)
+    return _PHRASE.sub(lambda phrase: _PHRASES.get(phrase[0].casefold(), phrase[0]), text)
 
 
 def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:

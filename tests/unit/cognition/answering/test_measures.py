@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.wordings import degree_in, measured_in, phrase_terms
+from hive_mind.cognition.answering.wordings import _PHRASES, degree_in, measured_in, phrase_terms
 from hive_mind.ranking.tokens import tokenize
 from tests.unit.cognition.reading import answer, hit
 
@@ -22,6 +22,12 @@ from tests.unit.cognition.reading import answer, hit
 )
 def test_a_unit_tells_what_is_measured(text: str, quantity: str):
     assert frozenset(tokenize(quantity)) <= measured_in(text)
+
+
+@pytest.mark.parametrize(("letter", "alike"), ["iı", "iİ", "sſ", "kK"])
+def test_a_letter_that_is_another_only_where_case_is_ignored_stops_no_reading(letter: str, alike: str):
+    texts = [text.replace(letter, alike) for text in (*_PHRASES, "200 litres", "20 kilos", "5 kilometres")]
+    assert [text for text in texts if not phrase_terms(f"{text} of the mill").issuperset(tokenize("mill"))] == []
 
 
 @pytest.mark.parametrize("text", ["The bar is open.", "Bus 5 gets there.", "It runs at 90 km/h.", "Room 7.108", ""])
