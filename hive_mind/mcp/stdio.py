@@ -132,8 +132,8 @@ class ClientLines:
     def __init__(self, wire: int, heard: int) -> None:
         self.is_unheard = False
         self._wire, self._heard = wire, heard
-        self.answers = _WholeLines(heard)
         self._stop_reader, self._stop_writer = os.pipe()
+        self.answers = _WholeLines(heard, self._stop_reader)
         self._end_of, self._into = os.pipe()
         self.served = TextIOWrapper(os.fdopen(self._end_of, "rb"), encoding="utf-8")
         self._thread = threading.Thread(target=self._pass_on, name="hive-client", daemon=True)
@@ -194,10 +194,13 @@ class ClientLines:
 
 
 class _WholeLines(BufferedIOBase):
-    """Writes line by line, so that two who write never meet within one."""
+    """Writes line by line, so that two who write never meet within one. Once `stop` is readable it waits for no reader."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, stop: int) -> None:
         self._descriptor, self._begun, self._alone = descriptor, bytearray(), threading.Lock()
+        self._ready = select.poll()
+        self._ready.register(descriptor, select.POLLOUT)
+        self._ready.register(stop, select.POLLIN)
 
     def writable(self) -> bool:
         return True
@@ -209,8 +212,9 @@ class _WholeLines(BufferedIOBase):
             lines, end, rest = (bytes(self._begun) + body).rpartition(b"\n")
             self._begun = bytearray(rest)
             left = memoryview(lines + end)
-            while left:
-                left = left[os.write(self._descriptor, left) :]
+            while left and self._descriptor in dict(self._ready.poll()):
+                # More than this could wait though the pipe has room.
+                left = left[os.write(self._descriptor, left[: select.PIPE_BUF]) :]
         return len(body)
 
 

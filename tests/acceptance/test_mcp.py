@@ -1,6 +1,7 @@
 """`hive-mind mcp` and `serve` as clients use them: processes of their own, over standard input and output."""
 
 import asyncio
+import fcntl
 import json
 import os
 import random
@@ -10,12 +11,13 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any
+from typing import IO, Any
 
 import httpx2
 import pytest
@@ -140,6 +142,23 @@ def test_a_server_ends_that_is_told_to_while_its_client_is_there(command: HiveMi
     with greeted(command) as process:
         process.terminate()
         assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+
+
+# What is no message is answered where lines are read, all else by the library of the protocol.
+@pytest.mark.parametrize("line", [b"no message\n", b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'], ids=["bad", "good"])
+def test_a_server_ends_that_is_told_to_though_its_client_reads_no_answer(command: HiveMind, line: bytes) -> None:
+    with greeted(command) as process:
+        assert process.stdin
+        process.stdin.write(line * 1000)
+        process.stdin.flush()
+        wait_until(lambda: unread_bytes(process.stdout) > 30_000)
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+
+
+def unread_bytes(pipe: IO[bytes] | None) -> int:
+    assert pipe
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def line_of(**message: object) -> bytes:
