@@ -6,6 +6,7 @@ Loading the command line takes half a second, so it is loaded where Ctrl-C is ca
 import gc
 import os
 import sys
+from io import FileIO
 from pathlib import Path
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -22,6 +23,9 @@ def main() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
+    if isinstance(getattr(sys.stdout, "buffer", None), FileIO):
+        # Where Python does not buffer, as in our image, what a full disk or a signal cuts short would be lost without a word.
+        sys.stdout = os.fdopen(sys.stdout.fileno(), "w", 1, sys.stdout.encoding, sys.stdout.errors, closefd=False)
     # Loading makes much that stays; looking through it again and again takes a sixth of a short command's time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     # A process that it starts would inherit that, and is not brief.
