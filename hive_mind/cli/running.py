@@ -167,7 +167,7 @@ def exit_codes() -> Iterator[Ending]:
         say(f"error: {error}", style="red")
         raise _exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
     except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
-        say(str(stop) or "stopped; whatever was finished before is kept")
+        say(str(stop) or "stopped; only what was finished before is kept")
         raise _exit(ending.code) from None
     except (BrokenPipeError, SystemExit) as end:
         # Rich, which prints help, makes an exit of the first.

@@ -49,7 +49,7 @@ def code_of(*numbers: signal.Signals) -> tuple[int, list[str]]:
 @pytest.mark.parametrize(("number", "code"), CODES)
 def test_a_command_that_is_told_to_end_finishes_and_says_by_its_exit_code_who_told_it(number, code, capsys):
     assert code_of(number) == (code, ["finished"])
-    assert capsys.readouterr().err == "stopped; whatever was finished before is kept\n"
+    assert capsys.readouterr().err == "stopped; only what was finished before is kept\n"
 
 
 @pytest.mark.parametrize("number", HANDLED)
