@@ -23,7 +23,7 @@ from hive_mind.memory.erasing import ErasureScope, the_one
 from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import Review
 from hive_mind.memory.intake import by_hand
-from hive_mind.memory.opening import Awake, reason_with
+from hive_mind.memory.opening import Awake, has_news, reason_with, told
 from hive_mind.memory.outbox import HiveFacts, Outbox, mark_forgotten
 from hive_mind.memory.sharing import another_agents, as_offered, fact_of, moderated, said_by
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
@@ -267,8 +267,7 @@ class DistributedCognitiveMemory:
         """Embed everything this agent holds with the model at hand, and tell the hive the new vectors of what is shared."""
         self._home = None
         embedded = await self._local.reembed(progress)
-        if embedded:
-            await self._outbox.share_again()
+        await self._settle_after_waking()
         return embedded
 
     async def settle(self) -> None:
@@ -392,6 +391,10 @@ class DistributedCognitiveMemory:
         if self._has_to_make_good:
             self._has_made_good = True
             await self._outbox.share_again()
+        async with self._local.awake() as awake:
+            if await has_news(awake):
+                await self._outbox.share_again()
+                await told(awake)
 
     @property
     def _has_to_make_good(self) -> bool:

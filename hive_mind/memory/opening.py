@@ -371,7 +371,8 @@ def warn_other_model(recorded: str, vectors: VectorSource) -> None:
 
 
 _BATCH_TEXTS = 64
-# The model a run has begun with: if the next run takes yet another, the vectors of this one are of no use to anybody.
+# The model a run has begun with: if the next run takes yet another, the vectors of this one are of no use to anybody. It stays
+# until a hive has heard of them.
 _BEGUN_KEY = "embedding.begun"
 
 
@@ -388,10 +389,20 @@ async def reembed(awake: Awake, vectors: VectorSource, progress: Progress | None
     for start in range(0, len(missing), _BATCH_TEXTS):
         progress(start, len(missing))
         await awake.store.write(await vectors.of_texts(missing[start : start + _BATCH_TEXTS]))
-    await awake.store.write([*record(vectors), SetMeta(_BEGUN_KEY, ""), *_dropped({awake.recorded} - {vectors.model})])
+    await awake.store.write([*record(vectors), *_dropped({awake.recorded} - {vectors.model})])
     awake.recorded = vectors.model
     progress(len(missing), len(missing))
     return len(missing)
+
+
+async def has_news(awake: Awake) -> bool:
+    """Whether it was embedded again since `told`: a hive has the vectors from before."""
+    return awake.recorded != "" and (await awake.store.meta()).get(_BEGUN_KEY) == awake.recorded
+
+
+async def told(awake: Awake) -> None:
+    """Remember that the hive has heard of its vectors, or will."""
+    await awake.store.write([SetMeta(_BEGUN_KEY, "")])
 
 
 def _dropped(models: set[str]) -> list[Change]:

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -23,6 +24,7 @@ from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.calls import AgentCalls
+from hive_mind.store.memory import MemoryStore
 from tests.builders import FIRST_US, BagOfWords, Home, found, run, said
 from tests.unit.memory.hives import AWAY, OPEN, RED, SharedHome, SmallHive, states, two, warnings_in
 
@@ -129,6 +131,58 @@ async def test_embedding_again_tells_the_hive_the_vectors_it_lacks():
         assert await found(bo, Query("red", method="vector")) == []
         embedder.failure = None
         await ada.reembed()
+        assert await found(bo, Query("red", method="vector")) == [RED]
+
+
+class CutShort(MemoryStore):
+    """Writes so often, and then the power fails."""
+
+    writes_left = 1_000
+
+    async def write(self, changes):
+        if not self.writes_left:
+            raise PowerFailed
+        self.writes_left -= 1
+        await super().write(changes)
+
+
+class PowerFailed(Exception):
+    pass
+
+
+# Three to embed, two to share, one to remember that; the last is not cut short.
+@pytest.mark.parametrize("writes", range(7))
+async def test_the_hive_hears_of_new_vectors_wherever_embedding_again_was_cut_short(writes: int):
+    ada_home, bo_home = two(SmallHive())
+    ada_home._kept = store = CutShort()
+    async with ada_home.memory(embedder := BagOfWords()) as ada:
+        embedder.failure = AWAY
+        await ada.store_fact("pump", RED)
+
+    with nullcontext() if writes == 6 else pytest.raises(PowerFailed):
+        async with ada_home.memory() as ada:
+            store.writes_left = writes
+            await ada.reembed()
+
+    store.writes_left = 1_000
+    async with ada_home.memory() as ada, bo_home.memory() as bo:
+        # As a process does that begins.
+        if (await ada.get_statistics()).without_vector:
+            await ada.reembed()
+        assert await found(bo, Query("red", method="vector")) == [RED]
+    writes_before = store.writes_left
+    async with ada_home.memory():
+        assert store.writes_left == writes_before
+
+
+async def test_the_hive_hears_of_vectors_that_a_command_has_made_of_a_memory_that_rests():
+    ada_home, bo_home = two(SmallHive())
+    async with ada_home.memory(embedder := BagOfWords()) as ada:
+        embedder.failure = AWAY
+        await ada.store_fact("pump", RED)
+    async with Home.memory(ada_home, BagOfWords()) as alone:
+        assert await alone.reembed() == 1
+    async with ada_home.memory(), bo_home.memory() as bo:
         assert await found(bo, Query("red", method="vector")) == [RED]
 
 
