@@ -213,9 +213,10 @@ def _states(sentence: str, piece: Piece) -> bool:
         return not is_other and any(map(str.isalnum, sentence))
     # Its meaning comes from the item or the heading it hangs on: "Released 2023-08-17".
     hangs = bool(block.lead) or (bool(block.headings) and block.layout in (Layout.PROSE, Layout.ITEM))
-    is_dated = block.layout is Layout.PROSE and any(map(str.isalpha, sentence)) and bool(moments(sentence))
+    # "4 eggs", "May 2025".
+    is_figured = any(map(str.isalpha, sentence)) and (any(map(str.isdecimal, sentence)) or bool(moments(sentence)))
     is_terse = block.layout is Layout.PROSE and not block.speaker and is_terse_statement(sentence)
-    return is_terse or (hangs and (is_brief_statement(sentence) or is_dated))
+    return is_terse or (hangs and (is_brief_statement(sentence) or is_figured))
 
 
 def _why_not(piece: Piece) -> str:

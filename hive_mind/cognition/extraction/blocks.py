@@ -11,6 +11,7 @@ from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
 
+from hive_mind.cognition.extraction.fields import laid_out
 from hive_mind.cognition.extraction.messages import as_conversation, speakers_of, turn_of
 from hive_mind.cognition.extraction.separated import FrontMatter, Rows, front_matter, log_line_of, rows_of
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, as_items, is_polite, is_question, is_statement
@@ -86,7 +87,7 @@ _VERSION = regex(r"\d\.\d")
 _CHECKED = regex(r"\A\[[ xX]\]\s+")
 _QUOTE = regex(r"(?:>[ \t]?){1,8}")
 _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
-_KEYED = regex(r"[^\s:.][^:.]{0,40}:\s")
+_KEYED = regex(r"[^\s:.][^:.]{0,40}(?::\s|：)|[\w.-]{1,60}\s?=\s?\S")
 _FENCE = ("```", "~~~")
 _SET_IN = ("    ", "\t")
 _STOPS = (*SENTENCE_STOPS, ":", ";")
@@ -100,7 +101,9 @@ def blocks(text: str) -> list[Block]:
     lines: Sequence[str] = text.splitlines()
     head = front_matter(lines)
     lines = as_items(as_conversation(lines if head is None else lines[head.lines :]))
-    layouter = _Layouter(speakers_of(lines))
+    speakers = speakers_of(lines)
+    lines = lines if speakers else laid_out(lines)
+    layouter = _Layouter(speakers)
     if head is not None:
         layouter.state(head, lines)
     layouter.read(lines)

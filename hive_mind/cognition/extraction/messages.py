@@ -79,6 +79,7 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
     speaking: set[str] = set()
     labelled: set[str] = set()
     stating: Counter[str] = Counter()
+    roles = 0
     turns = total = 0
     for line in map(str.strip, lines):
         total += bool(line)
@@ -88,11 +89,12 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
         turns += 1
         label = turn.speaker.casefold()
         labelled.add(label)
+        roles += label in _ROLES
         stating[label] += turn.text.endswith(SENTENCE_STOPS) and turn.text.count(" ") >= _SENTENCE_SPACES_MIN
         if turn.stamp or _SPEECH.search(turn.text) or turn.text.endswith("?"):
             speaking.add(label)
-    # "Customer: Alpine Railways" alone is a line of a form.
-    speaking |= labelled & _ROLES if turns > 1 else set()
+    # "Customer: Alpine Railways" and "System: Debian 12" are lines of a form.
+    speaking |= labelled & _ROLES if roles > 1 else set()
     # Keys come once; somebody who says whole sentences beside another comes again.
     if len(labelled) > 1 and turns == total:
         speaking |= {label for label, times in stating.items() if times > 1}

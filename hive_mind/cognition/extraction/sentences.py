@@ -34,7 +34,7 @@ _END = regex(rf"(?<!{_STOP}){_STOP}++[\"'”’»)\]]*+(?=\s)|[{UNSPACED_STOPS}]
 # Titles and the like stand before a name, so a capital letter behind them begins no sentence.
 _NEVER_LAST = frozenset(
     "dr mr mrs ms prof st mt rev gen col sgt capt lt sen rep hon vs e.g i.e cf approx ca no nos fig figs eq vol ed pp "
-    "tel nr bzw bspw evtl ggf inkl exkl vgl zzgl abb sra dra pág núm "
+    "dep arr max tel nr bzw bspw evtl ggf inkl exkl vgl zzgl abb mwst sra dra pág núm "
     "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun al".split()
 )
 
@@ -49,6 +49,7 @@ _MONTHS = frozenset("januar jänner februar märz april mai juni juli august sep
 _BEFORE_ORDINALS = frozenset("der den dem des das im am vom zum zur beim jeder jeden jedem".split())
 _NEXT_WORD = regex(r"\s{0,8}[\"'“‘«(\[]{0,4}(\w{0,24})")
 _LAST_WORD_CHARS = 24
+_UNIT = regex(r"\d\s?[a-z]$")
 
 # A remark in brackets belongs to the sentence it stands in. One that is longer, or never ends, is none; ":(" opens nothing.
 _REMARK_CHARS_MAX = 200
@@ -104,6 +105,9 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     mark = match.group()
     if mark[0] in UNSPACED_STOPS:
         return True
+    # "Torque wrench ........ 4": dots lead to the figure.
+    if mark.startswith("....") and text[match.start() - 1].isspace():
+        return False
     if _is_in_remark(text, start, match):
         return False
     following = _NEXT_WORD.match(text, match.end())
@@ -118,7 +122,13 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
         return upcoming.lower() in _OPENERS
     if last.isdecimal() and len(last) <= len("31"):
         return not (upcoming.lower() in _MONTHS or (upcoming.lower() not in _OPENERS and _is_ordinal(text, start, match.start())))
-    is_initial = len(last) == 1 and last.isalpha() and last != "i"
+    # "8 to 17 h. The" ends with a unit.
+    is_initial = (
+        len(last) == 1
+        and last.isalpha()
+        and last != "i"
+        and not _UNIT.search(text[max(start, match.start() - len("9 h")) : match.start()])
+    )
     return last not in _NEVER_LAST and not is_initial
 
 

@@ -36,7 +36,7 @@ _KEY = regex(r"(?P<key>[^\W\d][\w .-]{0,60}?)\s{0,4}[:=](?:\s+(?P<value>.*))?")
 _ITEM = regex(r"-\s+(?P<value>\S.*)")
 _FIELD = regex(r":(?P<key>[^\W\d][\w -]{0,40}):\s+(?P<value>\S.*)")
 _FIELDS_MIN = 2
-_NAMES = "title name service project component subject titel titre título titolo nombre nom nome id slug".split()
+NAMES = "title name service project component subject titel titre título titolo nombre nom nome id slug".split()
 _MARKS = "\"'[]{}>| "
 
 
@@ -64,7 +64,7 @@ def front_matter(lines: Sequence[str]) -> FrontMatter | None:
             return None
     statements = tuple(islice(_statements(fields, ()), _STATEMENTS_MAX))
     folded_values = {_text(key).casefold(): _text(value) for key, value in fields.items() if isinstance(value, str)}
-    title = next((value for name in _NAMES if (value := folded_values.get(name, ""))), "")
+    title = next((value for name in NAMES if (value := folded_values.get(name, ""))), "")
     return FrontMatter(statements, title, count) if statements else None
 
 

@@ -59,6 +59,7 @@ _SAYS_MORE_MIN = 2
 
 # A longer run is no word: base64, a hash dump, a broken file.
 _WORD = regex(r"(?<![\w'’-])[^\W\d_][\w'’-]{0,60}(?![\w'’-])")
+_RUN = regex(r"\w+")
 _UNSPACED = regex(f"[{UNSPACED}]")
 _FIGURE = regex(r"\d")
 _QUESTION_END = ("?", "？", "؟", "፧", '?"', "?)", "?”")
@@ -81,7 +82,7 @@ _FILLER = regex(
 _ADDRESSED = regex(r"[^\W\d_][\w'’-]{0,40}[,.!]+\s*")
 _ADDRESSED_LAST = regex(r",\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
 # A plain "Name: value" or a row of a table is short and still a fact; so is "Total    1,210.94", where spaces make the columns.
-_KEYED = regex(r"[^\s:|][^:|]{0,60}?(?::\s|=|\||\s{3})\s*\S")
+_KEYED = regex(r"[^\s:|][^:|]{0,60}?(?::\*{0,2}\s|：|=|\||\s{3}|\.{4})\s*\S")
 
 
 # A question in a chat has no mark at its end more often than not.
@@ -160,7 +161,7 @@ def is_statement(sentence: str) -> bool:
     if len(_UNSPACED.findall(text[:200])) >= _UNSPACED_MIN:
         return True
     if len(words) < _WORDS_MIN:
-        return bool(_KEYED.match(text.lstrip("| "))) and len(words) >= _WORDS_MIN - 1
+        return bool(_KEYED.match(text.lstrip("| "))) and len(_RUN.findall(text)) >= _WORDS_MIN - 1
     return len(words) > _FILLER_WORDS_MAX or not _FILLER.match(text) or _says_more(text)
 
 

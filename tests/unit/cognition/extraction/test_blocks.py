@@ -57,10 +57,9 @@ def test_a_word_alone_behind_a_colon_is_what_it_announces():
     assert [block.heading for block in blocks("The code of the door is:\n\nKestrel\n\nIt changes in May.")] == ["", "", ""]
 
 
-def test_a_customer_in_a_form_is_nobody_who_speaks():
-    (block,) = blocks("Customer: Alpine Railways")
-
-    assert (block.layout, block.text) == (Layout.PROSE, "Customer: Alpine Railways")
+@pytest.mark.parametrize("form", ["Customer: Alpine Railways", "Server: d7\nSystem: Debian 12\nAdministrator: Ana Lopes"])
+def test_a_customer_in_a_form_is_nobody_who_speaks(form: str):
+    assert [(block.layout, block.text) for block in blocks(form)] == [(Layout.PROSE, line) for line in form.splitlines()]
 
 
 def test_list_items_stand_alone_and_know_the_line_that_introduces_them():

@@ -56,7 +56,7 @@ def test_rows_of_a_table_are_about_what_introduces_it():
     assert row.concept == "Proxy: The default limits are"
 
 
-@pytest.mark.parametrize("line", ["Released 2023-08-17", "Published on 3 May 2024", "Signed 12 March 2021 in Corrin"])
+@pytest.mark.parametrize("line", ["Released 2023-08-17", "Published on 3 May 2024", "Signed 12 March 2021 in Corrin", "4 eggs"])
 @pytest.mark.parametrize("section", ["Version 8.1.7\n-------------", "## Version 8.1.7"])
 def test_a_line_with_a_date_right_below_a_heading_is_said_there_and_heads_nothing(section: str, line: str):
     facts = candidates(f"# Changes\n\n{section}\n\n{line}\n\n- Fix the flags of the shell.\n- Fix the script for the fish.\n")

@@ -14,6 +14,7 @@ def test_a_sentence_ends_at_its_stop_and_not_at_an_abbreviation():
         "Acme Inc. paid Beta Ltd.",
         "The end came.",
     ]
+    assert sentences("El taller abre a las 8 h. El jefe es Julio.") == ["El taller abre a las 8 h.", "El jefe es Julio."]
 
 
 def test_a_quoted_question_does_not_end_the_sentence_around_it():
@@ -83,6 +84,7 @@ def test_a_german_ordinal_ends_no_sentence_and_a_figure_does():
         "Zuständig ist Frau Dr. Meier (Tel. 040 1234567).",
         "The pump (see fig. 3. It shows the old one.) is in the cellar.",
         "Der Termin gilt inkl. Anfahrt, bzw. Nr. 4 entfällt.",
+        "Torque wrench ........ 4 (shelf B2)",
     ],
 )
 def test_a_remark_in_brackets_and_an_abbreviation_end_no_sentence(text: str):

@@ -1,0 +1,132 @@
+"""Fields: lines of "key: value" or "key = value", laid out as the lists and sections that people read in them.
+
+Keys set in below another stand under it, as in a list within a list: the level under "staging". A line right above fields is
+their title ("[mail]", "Line 12 to the harbour"), and where several groups of fields begin with the same key, each is about its
+first value, and its name.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+
+from hive_mind.cognition.extraction.separated import NAMES, log_line_of
+from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, is_statement
+from hive_mind.regex import regex
+
+_FIELD = regex(r"(?P<key>[^\s:=|#>*+\[-][^:=|]{0,40}?)\s{0,2}(?::\s+|：|=\s{0,2})(?P<value>[^\s=].*)")
+_KEY_OR_FIELD = regex(r"(?:-\s+)?(?:\"[^\"]{1,60}\"|[^\s:=|#>*+\"-][^:=|\"]{0,60})(?P<ends>:)(?:\s+(?P<value>\S.*))?")
+_ITEM = regex(r"-\s+\S")
+_SECTION = regex(r"\[{1,2}(?P<title>[^\[\]]{1,60})\]{1,2}")
+_NO_TITLE = regex(r"[-*+•▪◦>|#`$/]|\d{1,3}[.)]\s")
+_RULE = regex(r"-{3,}|={3,}")
+_FENCES = ("```", "~~~")
+_NAMING_CHARS_MAX, _BELOW_MIN = 60, 2
+_TITLE = "###### "
+
+
+def is_field(line: str) -> bool:
+    """Whether a line is a key with its value."""
+    return _FIELD.fullmatch(line.strip()) is not None
+
+
+def laid_out(lines: Sequence[str]) -> Sequence[str]:
+    """The lines, with keys within keys as items of lists, and titles of fields as headings."""
+    if any(line.lstrip().startswith(_FENCES) for line in lines):
+        return lines
+    if _is_outline(lines):
+        return list(_as_items(lines))
+    return list(_titled(lines))
+
+
+def _as_items(lines: Sequence[str]) -> Iterator[str]:
+    """Each key as an item, and each remark behind the first one; all of them under the name of what they are about."""
+    fields = (_FIELD.fullmatch(line.rstrip()) for line in lines)
+    names = [match["value"] for match in fields if match and match["key"].casefold() in NAMES]
+    is_begun = False
+    for line in lines:
+        if not is_begun and _may_hang(line):
+            yield from (f"{_TITLE}{name}" for name in names[:1])
+            is_begun = True
+        text = line.strip().lstrip("#").lstrip() if is_begun else ""
+        # The items below a key are often set in no further.
+        yield f" {line}" if _ITEM.match(text) or not text else f"{' ' * _indent(line)}- {text}"
+
+
+def _may_hang(line: str) -> bool:
+    text = line.strip()
+    return bool(text) and not text.startswith("#") and not _ITEM.match(text)
+
+
+def _is_outline(lines: Sequence[str]) -> bool:
+    """Whether all lines are keys or items, and some keys stand below another one."""
+    told = [line.rstrip() for line in lines if _may_hang(line) or _ITEM.match(line.strip())]
+    matches = [_KEY_OR_FIELD.fullmatch(line.strip()) for line in told]
+    if not all(match or _ITEM.match(line.strip()) for match, line in zip(matches, told, strict=True)):
+        return False
+    return any(
+        match and following and not match["value"] and following["value"] and _may_hang(line) and _indent(line) < _indent(below)
+        for (match, line), (following, below) in pairwise(zip(matches, told, strict=True))
+    )
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _titled(lines: Sequence[str]) -> Iterator[str]:
+    groups = list(_groups(lines))
+    keys = Counter(_key(group[0]) for group in groups if _is_card(group))
+    for group in groups:
+        if _is_card(group) and keys[_key(group[0])] > 1:
+            yield from ("", f"{_TITLE}{_name_of(group)}", "")
+        is_titled = False
+        for place, line in enumerate(group):
+            following = group[place + 1 : place + 1 + _BELOW_MIN]
+            if (is_titled or not place) and (title := _title(line, following)):
+                is_titled = True
+                yield from ("", f"{_TITLE}{title}", "")
+                if title != line.strip() or not is_statement(line):
+                    continue
+            yield line
+
+
+def _groups(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Lines without an empty one between them; a rule behind fields ends them."""
+    for _, run in groupby(lines, key=lambda line: bool(line.strip())):
+        group: list[str] = []
+        for line in run:
+            if _RULE.fullmatch(line.strip()) and _is_card(group[-_BELOW_MIN:]):
+                yield group
+                yield [""]
+                group = []
+            else:
+                group.append(line)
+        if group:
+            yield group
+
+
+def _is_card(lines: Sequence[str]) -> bool:
+    return len(lines) >= _BELOW_MIN and all(map(is_field, lines))
+
+
+def _key(line: str) -> str:
+    match = _FIELD.fullmatch(line.strip())
+    return match["key"].casefold() if match else ""
+
+
+def _name_of(group: Sequence[str]) -> str:
+    """The first value of a group of fields, and its name."""
+    values = [(match["key"].casefold(), match["value"]) for line in group if (match := _FIELD.fullmatch(line.strip()))]
+    names = [value for key, value in values if key in NAMES][:1]
+    return ": ".join(dict.fromkeys((values[0][1], *names)))
+
+
+def _title(line: str, following: Sequence[str]) -> str:
+    """The title in a line of fields, "" where it is none."""
+    text = line.strip()
+    if (section := _SECTION.fullmatch(text)) and following and "=" in following[0] and is_field(following[0]):
+        return section["title"]
+    is_plain = len(text) <= _NAMING_CHARS_MAX and not is_field(text) and not text.endswith((*SENTENCE_STOPS, ":", ",", ";"))
+    if not text or not is_plain or _NO_TITLE.match(text) or line[0].isspace() or log_line_of(text):
+        return ""
+    return text if len(following) == _BELOW_MIN and all(map(is_field, following)) else ""

@@ -1,0 +1,75 @@
+"""Lines of "key: value" stand under the key, the title or the name that they are about."""
+
+import pytest
+
+from hive_mind.cognition.extraction.blocks import blocks
+from hive_mind.cognition.extraction.fields import laid_out
+from tests.growth import costly
+from tests.unit.cognition.reading import candidates
+
+
+@pytest.mark.parametrize(
+    ("text", "concepts"),
+    [
+        (
+            "# What runs where\nservice: mill\n"
+            "env:\n  live:\n    log_level: warning\n"
+            "  test:\n    log_level: debug\n    # The disks are old.\n    hosts:\n    - d7\n    - d8",
+            {
+                "service: mill": "mill",
+                "log_level: warning": "mill: env: live",
+                "log_level: debug": "mill: env: test",
+                "The disks are old.": "mill: env: test",
+                "d7": "mill: env: test: hosts",
+                "d8": "mill: env: test: hosts",
+            },
+        ),
+        (
+            "[mail]\nport = 2525\n\n[cache]\nttl = 900\nport = 6379",
+            {"port = 2525": "mail", "ttl = 900": "cache", "port = 6379": "cache"},
+        ),
+        (
+            "Line 12\nFirst bus: 04:52\nLast bus: 00:31\nEvery 8 minutes\nLine 14\nFirst bus: 05:20\nLast bus: 23:10",
+            {
+                "First bus: 04:52": "Line 12",
+                "Last bus: 00:31": "Line 12",
+                "Every 8 minutes": "Line 12",
+                "First bus: 05:20": "Line 14",
+                "Last bus: 23:10": "Line 14",
+            },
+        ),
+        (
+            "SKU: KT-1\nName: Kettle\nStock: 48\n---\nSKU: KT-2\nName: Teapot\nStock: 3",
+            {
+                "SKU: KT-1": "KT-1: Kettle",
+                "Name: Kettle": "KT-1: Kettle",
+                "Stock: 48": "KT-1: Kettle",
+                "SKU: KT-2": "KT-2: Teapot",
+                "Name: Teapot": "KT-2: Teapot",
+                "Stock: 3": "KT-2: Teapot",
+            },
+        ),
+    ],
+    ids=["keys within keys", "sections", "a line above", "cards"],
+)
+def test_fields_are_about_what_they_stand_under(text: str, concepts: dict[str, str]):
+    assert {candidate.content: candidate.concept for candidate in candidates(text)} == concepts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ana: I see it.\nBen: You do?\n\nAna: I do.\nBen: We all do.",
+        "Note: shut on Monday.\nThe mill opens at ten.",
+        "The mill opens at ten and the lake is deep.\nNote: shut on Monday.\nFee: 3 euros",
+        "```\n[mail]\nport = 2525\n```",
+        "Mill\n----\n\nWheels: 3\nStones: 4",
+    ],
+)
+def test_what_has_no_fields_below_a_title_stays_as_it_is(text: str):
+    assert [block.heading for block in blocks(text)] == ["Mill" if "---" in text else ""] * len(blocks(text))
+
+
+def test_time_grows_with_the_lines_and_not_with_their_square():
+    hostile = ["a: b\n  c: d\n", "a:\n  b:\n", "a: b\n---\n", "x\na: b\n---\n", "[x]\na = b\n", "a = " * 9, "- " * 9, '"a":' * 9]
+    assert costly(lambda text: laid_out(text.splitlines()), hostile, 20_000) == []
