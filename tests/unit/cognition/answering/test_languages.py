@@ -10,6 +10,8 @@ SHARES_A_WORD = [
     ("Welches Recht hat Vorrang, wenn es einen Konflikt gibt?", "Alle Schulen haben das Recht, Schulgebühren festzulegen.", 24),
     ("Какое чувство внушают нападения на учителей?", "В ответ Доктор замечает: мне знакомо это чувство.", 22),
     ("بماذا ترتبط فترات النمو الأطول؟", "ومنذ ذلك الحين، بدأ القطاع الخاص بالنمو.", 16),
+    ("ما هو حجم منحة المدرسة؟", "المدرسة الخاصة هي مدرسة مستقلة دون أي دعم.", 14),
+    ("מתי נכבשה העיר מונטריאול?", "הפרוטוקול של מונטריאול נחתם.", 20),
     ("À quelle heure est la réunion ?", "La réunion est à Lyon.", 4),
     ("Hoeveel kost het roggebrood?", "De bakkerij verkoopt op zaterdag roggebrood.", 6),
 ]
