@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from io import UnsupportedOperation
 from types import FrameType
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TextIO, TypeVar, get_type_hints
 
 from hive_mind.cli.output import say, spell_out_unknown_characters
 from hive_mind.errors import ConfigError, HiveError, reason_of
@@ -63,6 +63,9 @@ class Ending:
         if self._received is not None:
             return
         self._received = signal.Signals(number)
+        if self._task is not None:
+            _alarm(_READER_S)
+            self._task.get_loop().call_soon_threadsafe(_alarm, 0)
         interrupt = signal.getsignal(signal.SIGINT)
         if callable(interrupt):
             # Python's own, or that of an event loop, which counts how often it was called.
@@ -71,8 +74,6 @@ class Ending:
         if self._task is None:
             raise KeyboardInterrupt
         self._task.cancel()
-        # The loop may be asleep.
-        self._task.get_loop().call_soon_threadsafe(_nothing)
 
 
 def exit_code(number: int) -> int:
@@ -86,8 +87,15 @@ def ending_signals(*first: signal.Signals) -> list[signal.Signals]:
     return [number for number in signals if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None)]
 
 
-def _nothing() -> None:
-    pass
+# Told to end, it waits no longer for a reader of its output, who may have stopped reading for good.
+_READER_S = 5
+
+
+def _alarm(after_s: int) -> None:
+    """Interrupt this thread then as a second Ctrl-C would, unless it is called again with 0."""
+    if hasattr(signal, "alarm") and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.alarm(after_s)
 
 
 FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
@@ -167,7 +175,13 @@ def exit_codes() -> Iterator[Ending]:
         say(f"error: {error}", style="red")
         raise _exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
     except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
-        say(str(stop) or "stopped; only what was finished before is kept")
+        _alarm(_READER_S)
+        try:
+            say(str(stop) or "stopped; only what was finished before is kept")
+            sys.stdout.flush()
+        except (KeyboardInterrupt, OSError):
+            _drop_output(sys.stdout, sys.stderr)
+        _alarm(0)
         raise _exit(ending.code) from None
     except (BrokenPipeError, SystemExit) as end:
         # Rich, which prints help, makes an exit of the first.
@@ -192,11 +206,12 @@ def _advise(error: OSError) -> None:
         _drop_output()
 
 
-def _drop_output() -> None:
-    """The text still buffered has no reader or no room; without this Python would complain about it at exit."""
+def _drop_output(*streams: TextIO) -> None:
+    """The text still buffered has no reader or no room; without this Python would wait for one, or complain, at exit."""
     with suppress(UnsupportedOperation):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        for stream in streams or (sys.stdout,):
+            os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 

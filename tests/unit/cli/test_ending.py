@@ -1,15 +1,21 @@
 """Signals that end a process, as one command sees them."""
 
 import asyncio
+import fcntl
 import os
 import signal
+import sys
+import termios
 import threading
 from collections.abc import Iterator
+from subprocess import DEVNULL, STDOUT
 
 import pytest
 import typer
 
 from hive_mind.cli.running import command, ending_signals, exit_codes
+from tests.servers.children import Child
+from tests.waiting import wait_until
 
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 HANDLED = [number for number, _ in CODES]
@@ -115,3 +121,34 @@ def test_in_another_thread_signals_stay_what_they_are():
     thread.join()
 
     assert seen == [signal.getsignal(number) for number in HANDLED]
+
+
+WRITES = """
+import sys, typer
+from hive_mind.cli import output, running
+
+@running.command
+async def writes():
+    output.show("x" * int(sys.argv[1]))
+
+running._READER_S, sys.argv[2:] = 1, []
+app = typer.Typer()
+app.command()(writes)
+app([])
+"""
+
+
+# So much is written in the loop, so little at the end.
+@pytest.mark.parametrize("characters", [500_000, 5_000])
+@pytest.mark.parametrize("stderr", [DEVNULL, STDOUT])
+@pytest.mark.parametrize(("number", "code"), CODES[1:])
+def test_it_ends_though_nobody_reads_its_output(number, code, stderr, characters):
+    reader, writer = os.pipe()
+    room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    environment = os.environ | {"PYTHONUNBUFFERED": ""}
+    with Child([sys.executable, "-c", WRITES, str(characters)], env=environment, stdout=writer, stderr=stderr) as process:
+        wait_until(lambda: int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder) == room)
+        process.send_signal(number)
+        assert process.wait(60) == code
+    os.close(reader)
+    os.close(writer)
