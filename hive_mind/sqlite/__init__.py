@@ -23,7 +23,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
@@ -269,12 +268,17 @@ class Worker(Generic[_Database, _Item]):
 
     async def write(self, items: Sequence[_Item]) -> None:
         """Wait until `items` are durable."""
-        await self._ask(_Job(asyncio.get_running_loop().create_future(), items))
+        await self.do(None, items)
 
-    async def do(self, work: Callable[[_Database], _Outcome]) -> _Outcome:
+    async def do(self, work: Callable[[_Database], _Outcome] | None, items: Sequence[_Item] = ()) -> _Outcome:
         """The result of `work`, run by the thread after every write handed in before."""
-        result: _Outcome = await self._ask(_Job(asyncio.get_running_loop().create_future(), work=work))
-        return result
+        waiter: asyncio.Future[_Outcome] = asyncio.get_running_loop().create_future()
+        # Together, or a job of one thread could come behind the order to stop of another and wait for ever.
+        with self._end:
+            if self._is_stopping:
+                raise BackendUnavailable("sqlite", f"the {self._name} is closed; open it again")
+            self._jobs.put(_Job(waiter, items, work))
+        return await waiter
 
     async def close(self) -> None:
         """Finish what was handed in, close the file, end the thread. Any number of tasks may wait for it."""
@@ -301,14 +305,6 @@ class Worker(Generic[_Database, _Item]):
             self._is_stopping = True
             self._jobs.put(None)
 
-    async def _ask(self, job: _Job) -> Any:
-        # Together, or a job of one thread could come behind the order to stop of another and wait for ever.
-        with self._end:
-            if self._is_stopping:
-                raise BackendUnavailable("sqlite", f"the {self._name} is closed; open it again")
-            self._jobs.put(job)
-        return await job.waiter
-
     def _run(self, opened: Waiter) -> None:
         try:
             database = self._open_database()
@@ -330,11 +326,8 @@ class Worker(Generic[_Database, _Item]):
         """Job by job until the order to stop; writes that wait behind one another as a group."""
         ahead: list[_Job | None] = []
         while (job := ahead.pop() if ahead else self._jobs.get()) is not None:
-            if job.work is not None:
-                _do(job, partial(job.work, database))
-                continue
             group, size = [job], len(job.items)
-            while size < GROUP_MAX_ITEMS and not ahead:
+            while job.work is None and size < GROUP_MAX_ITEMS and not ahead:
                 try:
                     behind = self._jobs.get_nowait()
                 except Empty:
@@ -344,26 +337,21 @@ class Worker(Generic[_Database, _Item]):
                 else:
                     group.append(behind)
                     size += len(behind.items)
-            _commit(database, group)
+            for alone in group if len(group) == 1 or not _share_commit(database, group) else ():
+                try:
+                    result = database.write(alone.items) if alone.work is None else alone.work(database)
+                except BaseException as error:  # noqa: BLE001 - the thread must go on; the error belongs to the caller
+                    settle([alone.waiter], error=error)
+                else:
+                    settle([alone.waiter], result)
 
 
-def _commit(database: Database[Any], group: list[_Job]) -> None:
-    if len(group) > 1:
-        try:
-            database.write([item for job in group for item in job.items])
-        except Exception:  # noqa: BLE001 - each gets its own error, if it has one
-            _log.debug("a shared commit of %d writes failed; committing each alone", len(group))
-        else:
-            settle(job.waiter for job in group)
-            return
-    for job in group:
-        _do(job, partial(database.write, job.items))
-
-
-def _do(job: _Job, work: Callable[[], object]) -> None:
+def _share_commit(database: Database[Any], group: list[_Job]) -> bool:
+    """Write them together; False where that failed."""
     try:
-        result = work()
-    except BaseException as error:  # noqa: BLE001 - the thread must go on; the error belongs to the caller
-        settle([job.waiter], error=error)
-    else:
-        settle([job.waiter], result)
+        database.write([item for job in group for item in job.items])
+    except Exception:  # noqa: BLE001 - each gets its own error, if it has one
+        _log.debug("a shared commit of %d writes failed; committing each alone", len(group))
+        return False
+    settle(job.waiter for job in group)
+    return True

@@ -234,49 +234,40 @@ _INT64_LIMIT = 1 << 63
 def check(changes: Sequence[Change]) -> None:
     """Raises `InvalidInput` for the first change that no store can keep."""
     for change in changes:
+        kind, id, texts, times = "", "", tuple[str, ...](), tuple[int, ...]()
         match change:
             case AddFact(fact) | ReviseFact(fact):
-                texts = (fact.id, *texts_of(fact), *names_of(fact), fact.superseded_by, fact.held_back)
-                _check_texts("fact", fact.id, (*texts, *fact.sources, *fact.offered))
-                for time_us in (fact.learned_at_us, *fact.turned_at_us):
-                    _check_time("fact", fact.id, time_us)
+                kind, id, times = "fact", fact.id, (fact.learned_at_us, *fact.turned_at_us)
+                texts = (id, *texts_of(fact), *names_of(fact), fact.superseded_by, fact.held_back, *fact.sources, *fact.offered)
                 if not (isfinite(fact.confidence) and 0.0 <= fact.confidence <= 1.0):
                     problem = f"confidence {fact.confidence} is not in [0, 1]; correct it and write again"
-                    raise InvalidInput(f"fact {fact.id!r}: {problem}")
+                    raise InvalidInput(f"fact {id!r}: {problem}")
             case AddEpisode(Episode(id=id, text=text, source=source) as episode):
-                _check_texts("episode", id, (id, text, source, episode.said_at, episode.speaker, episode.title, episode.summary))
-                _check_time("episode", id, episode.learned_at_us)
+                kind, times = "episode", (episode.learned_at_us,)
+                texts = (id, text, source, episode.said_at, episode.speaker, episode.title, episode.summary)
             case AddEntity(id, name):
-                _check_texts("entity", id, (id, name))
-            case Link(_, from_id, to_id):
-                _check_texts("link from", from_id, (from_id, to_id))
-            case PutVector(model, key, vector):
-                _check_texts("vector", key, (model, key))
-                _check_vector(model, key, vector)
-            case DropVectors(model):
-                _check_texts("model", model, (model,))
-            case SetMeta(key, value):
-                _check_texts("named value", key, (key, value))
-            case Erase(ids, texts):
-                _check_texts("what is erased", "", (*ids, *texts))
-
-
-def _check_texts(kind: str, id: str, texts: Iterable[str]) -> None:
-    joined = "".join(texts)
-    if joined.isascii():
-        return
-    try:
-        joined.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput(
-            f"{kind} {id!r} contains an unpaired surrogate, which no encoding can store; "
-            "decode the source with errors='replace' and write again"
-        ) from None
-
-
-def _check_time(kind: str, id: str, time_us: int) -> None:
-    if not -_INT64_LIMIT <= time_us < _INT64_LIMIT:
-        raise InvalidInput(f"{kind} {id!r}: the time {time_us} does not fit 64 bits; it is microseconds since 1970")
+                kind, texts = "entity", (id, name)
+            case Link(_, id, to_id):
+                kind, texts = "link from", (id, to_id)
+            case PutVector(model, id, vector):
+                kind, texts = "vector", (model, id)
+                _check_vector(model, id, vector)
+            case DropVectors(id):
+                kind, texts = "model", (id,)
+            case SetMeta(id, value):
+                kind, texts = "named value", (id, value)
+            case Erase(ids, erased_texts):
+                kind, texts = "what is erased", (*ids, *erased_texts)
+        try:
+            "".join(texts).encode()
+        except UnicodeEncodeError:
+            raise InvalidInput(
+                f"{kind} {id!r} contains an unpaired surrogate, which no encoding can store; "
+                "decode the source with errors='replace' and write again"
+            ) from None
+        for time_us in times:
+            if not -_INT64_LIMIT <= time_us < _INT64_LIMIT:
+                raise InvalidInput(f"{kind} {id!r}: the time {time_us} does not fit 64 bits; it is microseconds since 1970")
 
 
 def _check_vector(model: str, key: str, vector: Vector) -> None:

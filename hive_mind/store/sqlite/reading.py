@@ -159,10 +159,12 @@ class Reading:
 
     def identity(self) -> str:
         """The record's own name, made with it; "" where that is lost."""
-        return self._named().get(IDENTITY_KEY, "")
+        rows = self.rows(NamedRow, "WHERE key = ?", IDENTITY_KEY)
+        return next((row.value.decode() for row in rows), "")
 
     def meta(self) -> dict[str, str]:
-        return {key: value for key, value in self._named().items() if key not in (IDENTITY_KEY, PROBE_KEY)}
+        named = {row.key.decode(): row.value.decode() for row in self.rows(NamedRow, "ORDER BY key")}
+        return {key: value for key, value in named.items() if key not in (IDENTITY_KEY, PROBE_KEY)}
 
     def counts(self) -> dict[str, int]:
         counts = dict(self._connection.execute("SELECT kind, rows FROM total"))
@@ -182,9 +184,6 @@ class Reading:
 
     def close(self) -> None:
         self._connection.close()
-
-    def _named(self) -> dict[str, str]:
-        return {row.key.decode(): row.value.decode() for row in self.rows(NamedRow, "ORDER BY key")}
 
 
 class RecordReader(Reading):

@@ -252,23 +252,37 @@ _PUT_NAMED = (
 )
 
 
+@dataclass(slots=True)
 class Commit:
-    """One transaction's writing. `known` are places (`seq`) of nodes by id, as far as they are remembered."""
+    """One transaction's writing. `_known` are places (`seq`) of nodes by id, as far as they are remembered."""
 
-    def __init__(self, connection: sqlite3.Connection, tick: int, places: Mapping[str, int]) -> None:
-        self._connection, self.tick, self._known = connection, tick, places
-        self.places: dict[str, int] = {}
-        """of the nodes this commit wrote or looked up"""
-        self.gone: set[int] = set()
-        """places of what was erased"""
-        self._new: set[int] = set()
-        # By kind, the amount to add to `total`.
-        self._rows, self._sums = Counter[int](), Counter[int]()
+    _connection: sqlite3.Connection
+    tick: int
+    _known: Mapping[str, int]
+    places: dict[str, int] = field(default_factory=dict)
+    """of the nodes this commit wrote or looked up"""
+    gone: set[int] = field(default_factory=set)
+    """places of what was erased"""
+    _new: set[int] = field(default_factory=set)
+    # By kind, the amount to add to `total`.
+    _rows: Counter[int] = field(default_factory=Counter)
+    _sums: Counter[int] = field(default_factory=Counter)
 
     def write(self, batch: WriteBatch) -> None:
         """All of it. Raises `InvalidInput`."""
-        self._add(batch.added)
-        self._revise(batch.revised)
+        for id, fact in batch.added.items():
+            if row := self._row(id):
+                if is_sound(row):
+                    raise already_there(id)
+                # Damaged, so that nobody was shown it: it is written anew in its place.
+                self._overwrite(row, id, fact)
+        self._insert((id, fact) for id, fact in batch.added.items() if id not in self.places)
+        for id, fact in batch.revised.items():
+            row = self._row(id)
+            if row is None or row.kind != FACT:
+                raise not_there(id)
+            value = row.value if is_sound(row) else None
+            self._overwrite(row, id, replace(fact, content=value.content) if isinstance(value, Fact) else fact)
         self._insert((id, value) for id, value in batch.once.items() if self._place(id) is None)
         self._link(batch.links)
         for model in batch.dropped_models:
@@ -297,23 +311,6 @@ class Commit:
     def _next(self) -> int:
         self.tick += 1
         return self.tick
-
-    def _add(self, added: Mapping[str, Fact]) -> None:
-        for id, fact in added.items():
-            if row := self._row(id):
-                if is_sound(row):
-                    raise already_there(id)
-                # Damaged, so that nobody was shown it: it is written anew in its place.
-                self._overwrite(row, id, fact)
-        self._insert((id, fact) for id, fact in added.items() if id not in self.places)
-
-    def _revise(self, revised: Mapping[str, Fact]) -> None:
-        for id, fact in revised.items():
-            row = self._row(id)
-            if row is None or row.kind != FACT:
-                raise not_there(id)
-            value = row.value if is_sound(row) else None
-            self._overwrite(row, id, replace(fact, content=value.content) if isinstance(value, Fact) else fact)
 
     def _insert(self, values: Iterable[tuple[str, Fact | Episode | str]]) -> None:
         rows = []
