@@ -109,7 +109,7 @@ class CognitiveMemory:
         async with self.awake() as awake:
             look = await self.refining.begin(search)
             is_named = search.method == "hybrid" and awake.recall.names_exactly(search)
-            vector = None if is_named else await self.query_vector(awake, search)
+            vector = None if is_named else await opening.vector_for(search, awake.recorded, self._vectors)
             if search.as_of_us:
                 await opening.look_back(awake, self._vectors)
             hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
@@ -339,7 +339,9 @@ class CognitiveMemory:
             def plan() -> PlannedCommit[list[Fact]]:
                 refuse_erased(facts, awake.erasures)
                 intake = timed(take_in(facts, awake.recall.facts.get, known_episode), awake.recall.facts.get, self._clock())
-                return PlannedCommit([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
+                return PlannedCommit(
+                    [*intake.changes, *new.cache, *new.record, *extra], lambda: self._applied(awake, intake.facts, new)
+                )
 
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
 
@@ -362,7 +364,7 @@ class CognitiveMemory:
                 awake.done.remember(request, first)
                 return self._applied(awake, intake.facts, new)[0]
 
-            return PlannedCommit([*intake.changes, *new.changes, *awake.done.note(request, first)], apply)
+            return PlannedCommit([*intake.changes, *new.cache, *new.record, *awake.done.note(request, first)], apply)
 
         return await self._commits.run(awake.store, fact_ids, plan)
 
@@ -438,5 +440,11 @@ class CognitiveMemory:
                 assert self._state is not None  # noqa: S101 - a transition that fails raises
                 state = self._state
             # Nothing is awaited in between, so nobody puts it to sleep before it is used.
-            with self._loop.use():
+            self._loop.users += 1
+            self._loop.is_idle.clear()
+            try:
                 yield state
+            finally:
+                self._loop.users -= 1
+                if not self._loop.users:
+                    self._loop.is_idle.set()

@@ -92,19 +92,19 @@ class Commits:
         return plan.apply()
 
 
+@dataclass(slots=True)
 class OneLoop:
-    """Admits calls from one loop. `is_asleep` tells whether there is nothing that another loop could not use."""
+    """Admits calls from one loop. `_is_asleep` tells whether there is nothing that another loop could not use."""
 
-    def __init__(self, is_asleep: Callable[[], bool]) -> None:
-        self._is_asleep = is_asleep
-        self._turn, self._calls, self._users = Lock(), 0, 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._renew()
-
-    def _renew(self) -> None:
-        """A waiter on one of these has bound it to a loop."""
-        self.waking, self.is_idle = asyncio.Lock(), asyncio.Event()
-        self.is_idle.set()
+    _is_asleep: Callable[[], bool]
+    # A waiter on one of these has bound it to a loop: each loop has its own.
+    waking: asyncio.Lock = field(init=False)
+    is_idle: asyncio.Event = field(init=False)
+    users: int = 0
+    """calls that need it awake: `is_idle` waits for them"""
+    _turn: Any = field(default_factory=Lock)
+    _calls: int = 0
+    _loop: asyncio.AbstractEventLoop | None = None
 
     @contextmanager
     def call(self) -> Iterator[None]:
@@ -126,22 +126,9 @@ class OneLoop:
                         "this memory is open in another event loop: use and close it in the asyncio.run, and the thread, that"
                         " opened it"
                     )
-                if self._loop is not None:
-                    self._renew()
-                self._loop = loop
-            self._calls += 1
-
-    @contextmanager
-    def use(self) -> Iterator[None]:
-        """As long as somebody needs it awake: `is_idle` waits for that."""
-        self._users += 1
-        self.is_idle.clear()
-        try:
-            yield
-        finally:
-            self._users -= 1
-            if not self._users:
+                self._loop, self.waking, self.is_idle = loop, asyncio.Lock(), asyncio.Event()
                 self.is_idle.set()
+            self._calls += 1
 
 
 class Transition:

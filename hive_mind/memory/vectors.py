@@ -19,7 +19,7 @@ from hive_mind.model.bounds import DIMENSIONS_MAX
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
-from hive_mind.store import Change, Narrow, PutVector, SetMeta
+from hive_mind.store import Narrow, PutVector, SetMeta
 
 Vector = NDArray[np.float32]
 
@@ -39,10 +39,6 @@ class NewVectors:
     by_id: Mapping[str, Vector] = field(default_factory=dict)
     cache: tuple[PutVector, ...] = ()
     record: tuple[SetMeta, ...] = ()
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        return (*self.cache, *self.record)
 
 
 @dataclass(slots=True)
