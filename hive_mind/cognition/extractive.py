@@ -153,7 +153,11 @@ class ExtractiveReader:
                     before=context,
                     entities=names,
                     keeps_lines=piece.block.layout is Layout.CODE,
-                    labels=(*resolved_dates(spoken, said_at), *([piece.note] if piece.note else []), *_place(piece)),
+                    labels=(
+                        *(resolved_dates(spoken, said_at) if said_at else ()),
+                        *([piece.note] if piece.note else []),
+                        *_place(piece),
+                    ),
                 ),
             )
 

@@ -89,8 +89,14 @@ def entities(sentence: str, vocabulary: Vocabulary | None = None) -> tuple[str, 
     # In a headline, or a shout, capitals tell nothing.
     is_shouted = len(lettered) > 3 and all(word.text.isupper() for word in lettered)
     names = [] if is_shouted else list(_names(sentence, words, vocabulary or vocabulary_of([sentence])))
-    spans = sorted(codes + _outside(names, codes))
-    return tuple(dict.fromkeys(text for _, _, text in spans))[:_ENTITIES_MAX]
+    spans, position = list(codes), 0
+    # Names that no code covers: both lists are in the order of the text, so one pass is enough.
+    for name in names:
+        while position < len(codes) and codes[position][1] <= name[0]:
+            position += 1
+        if position == len(codes) or codes[position][0] >= name[1]:
+            spans.append(name)
+    return tuple(dict.fromkeys(text for _, _, text in sorted(spans)))[:_ENTITIES_MAX]
 
 
 def _words(sentence: str) -> Iterator[_Word]:
@@ -154,15 +160,3 @@ def _is_name(run: list[_Word], following: str, vocabulary: Vocabulary) -> bool:
     if word.lower() in vocabulary.ordinary:
         return False
     return word != first.text or following.replace("’", "'") in _COPULAS
-
-
-def _outside(names: list[tuple[int, int, str]], codes: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Names that no code covers: both lists are in the order of the text, so one pass is enough."""
-    names_kept: list[tuple[int, int, str]] = []
-    position = 0
-    for name in names:
-        while position < len(codes) and codes[position][1] <= name[0]:
-            position += 1
-        if position == len(codes) or codes[position][0] >= name[1]:
-            names_kept.append(name)
-    return names_kept

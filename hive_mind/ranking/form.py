@@ -97,8 +97,9 @@ def weighted_terms(fact: Worded) -> dict[str, float]:
     terms: dict[str, float] = dict(Counter(own_terms))
     if not (fact.before or fact.concept or fact.speaker):
         return terms
-    surroundings = dict.fromkeys(indexed_terms(fact.before))
-    around = dict.fromkeys(surroundings, before_weight(len(own_terms), len(surroundings)))
+    around: dict[str, float] = {}
+    if surroundings := dict.fromkeys(indexed_terms(fact.before)):
+        around = dict.fromkeys(surroundings, before_weight(len(own_terms), len(surroundings)))
     around |= dict.fromkeys(indexed_terms(fact.concept), BEFORE_WEIGHT) | dict.fromkeys(
         indexed_terms(fact.speaker), SPEAKER_WEIGHT
     )
@@ -120,10 +121,10 @@ def own_text(fact: Worded) -> str:
     """The text with its days as people say them, those beside it and those in it that a program wrote, and what it defines."""
     message = fact.content.removeprefix(f"{fact.speaker}: ") if fact.speaker else fact.content
     days_written = list(dict.fromkeys(_WRITTEN_DAY.findall(message)))[:_DAYS_SPOKEN_MAX] if "-" in message else []
-    days = [spoken_date(day) for day in (fact.said_at, *keywords_in(fact.labels), *days_written)]
+    days = [spoken_date(day) for day in (fact.said_at, *keywords_in(fact.labels), *days_written) if day]
     asking = [_ASKING] * (len(message) // _ASKING_CHARACTERS) if fact.speaker and only_asks(fact.speaker, message) else []
     names = [HUMPS.sub(" ", match["name"])] * _NAMED_AGAIN if (match := _DEFINITION.match(message)) else []
-    return " \n".join([message, *days, *asking, *names]) if any(days) or asking or names else message
+    return " \n".join([message, *days, *asking, *names]) if days or asking or names else message
 
 
 def only_asks(speaker: str, message: str) -> bool:

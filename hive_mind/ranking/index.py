@@ -149,7 +149,7 @@ class FactIndex:
             scanned = self._scanning.scan(probe.vector, len(self._ids), probe.depth) if self._scanning else None
             nearest = _Nearest(self._vectors, probe.vector, len(self._ids), scanned)
         compared = len(self._positions) if nearest else 0
-        exact = self._exact(probe.anchors)
+        exact = self._exact(probe.anchors) if probe.anchors.required else {}
         return Scored(bool(probe.terms), matched.scores, exact, nearest, compared, matched if probe.terms else None)
 
     def part(self, positions: Positions) -> Within:

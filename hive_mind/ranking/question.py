@@ -267,7 +267,8 @@ Steps = Generator[Probe | Reading, Any, Ranking[_Found]]
 def ranking_of(query: Query, vector: Vector | None, count: int, settings: RankingSettings) -> Steps[_Found]:
     """The ranking for what somebody asks of a memory, to show `count` of it. Without a vector, by words."""
     method: Method = "keyword" if vector is None else query.method
-    terms = () if method == "vector" else with_more(question_terms(query.text), tokenize(query.also))
+    terms = () if method == "vector" else question_terms(query.text)
+    terms = with_more(terms, tokenize(query.also)) if terms and query.also else terms
     depth = min(settings.depth_for(method, query.limit), _DEPTH_MAX)
     probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, depth)
     ranking = Ranking(query.text, method, settings, (yield probe))

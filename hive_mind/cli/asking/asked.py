@@ -384,9 +384,9 @@ async def asked_agent(
             if (version := (await running.contact_of(running.name)).version) != __version__:
                 say(f"note: its process runs version {version or 'unknown'}: hive-mind serve starts it anew", style="yellow")
         else:
-            is_meant = has_fleets or fleet
-            elsewhere = fleet_agent(home, fleet, agent, timeout_s=settings.timeout_s)
-            running = await stack.enter_async_context(elsewhere) if is_meant else None
+            running = None
+            if has_fleets or fleet:
+                running = await stack.enter_async_context(fleet_agent(home, fleet, agent, timeout_s=settings.timeout_s))
         if running is not None:
             await say_without_effect(running, opening)
             yield running

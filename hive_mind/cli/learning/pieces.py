@@ -55,7 +55,7 @@ class Learner:
 
             is_whole = content.is_whole and len(parts) == 1
             replies.append(await self.agent.call("learn", report, text=text, whole=is_whole, **fields))
-        together = _added_up(replies)
+        together = _added_up(replies) if len(replies) > 1 else replies[0]
         if content.is_whole and len(parts) > 1:
             # All parts together are the whole: none of them takes the place of another.
             episodes = [reply["episode"] for reply in replies]

@@ -113,14 +113,8 @@ def as_written(question: str, hits: Sequence[Hit]) -> str:
         if f" {_spoken(code)} " in spoken_question and code not in question.casefold():
             spoken_code = r"[\W_]+".join(map(re.escape, _spoken(code).split()))
             question = _replaced(spoken_code, code, question)
-    return _as_spelt(question, hits)
-
-
-def _as_spelt(question: str, hits: Sequence[Hit]) -> str:
-    """The question with long words that none of the facts has as one of them spells it: "maintainance".
-
-    Names may differ in a letter, and so may short words: those stay.
-    """
+    # Long words that none of the facts has as one of them spells it: "maintainance". Names may differ in a letter, and so may
+    # short words: those stay.
     for word in _LONG_WORD.findall(question):
         words = {match.casefold() for hit in hits for match in _LONG_WORD.findall(hit.fact.content) if match[0] == word[0]}
         if words and tokenize(word)[0] not in {term for other in words for term in tokenize(other)}:

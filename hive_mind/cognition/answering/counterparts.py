@@ -7,7 +7,7 @@ Siblings: facts under two items of one list, or two headings, of which a questio
 when it opens in winter, and "opens at six" under spring does not, though both say as much.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from hive_mind.cognition.answering.headings import is_of_other_version, lacks_dotted, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
@@ -120,10 +120,7 @@ def _marked_things(text: str) -> frozenset[tuple[str, str]]:
 
     A thing is the word as it is written, which it stays from question to answer; verbs seldom do.
     """
-    return frozenset(_read(text))
-
-
-def _read(text: str) -> Iterator[tuple[str, str]]:
+    marked = set[tuple[str, str]]()
     words = [(word, tokenize(word)) for word in _WORD.findall(text)]
     content = content_terms(text, frozenset(term for _, terms in words for term in terms))
     is_free, mark, thing, link = True, "", "", list[str]()
@@ -132,13 +129,14 @@ def _read(text: str) -> Iterator[tuple[str, str]]:
     for written, terms in words:
         word, is_content = written.casefold(), not content.isdisjoint(terms)
         if thing and not link and _LABEL.fullmatch(written):
-            yield word, f"{thing} {_LABELLED}"
+            marked.add((word, f"{thing} {_LABELLED}"))
         elif is_content and len(word) >= _LETTERS_MIN:
             if mark:
-                yield mark, word
+                marked.add((mark, word))
                 if has_marks_behind and (written[0].isupper() or not is_german(text)):
-                    yield terms[-1], f"{thing} {_BEHIND}"
+                    marked.add((terms[-1], f"{thing} {_BEHIND}"))
             elif is_free and 0 < len(link) <= _LINK_MAX and link[0] in _PREPOSITIONS and thing:
-                yield terms[-1], f"{thing} {link[0]}"
+                marked.add((terms[-1], f"{thing} {link[0]}"))
         thing, link = (word, []) if is_content else (thing, [*link[:_LINK_MAX], word])
         mark, is_free = (terms[-1] if is_content and is_free else ""), not is_content and word not in _BEFORE_OTHERS
+    return frozenset(marked)

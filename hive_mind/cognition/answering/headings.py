@@ -70,11 +70,7 @@ def titles_of(fact: Fact) -> frozenset[str]:
 
 
 def _sources_near(fact: Fact) -> list[str]:
-    return [name for source in fact.sources for name in _near(source)]
-
-
-def _near(source: str) -> list[str]:
-    return path_of(source)[-_FOLDERS_MAX - 1 :]
+    return [name for source in fact.sources for name in path_of(source)[-_FOLDERS_MAX - 1 :]]
 
 
 def name_terms(*names: str) -> frozenset[str]:
@@ -198,7 +194,8 @@ def notes_around(question: str, fact: Fact) -> list[str]:
     if not fact.speaker and ((left := missing - _around(missing, heading)) != missing or is_version_wanted):
         notes.append(f"under “{fact.concept}”")
         missing = left
-    names = (*fact.places, *(name for source in fact.sources if "/" in source for name in reversed(_near(source))))
+    paths = (path_of(source)[: -_FOLDERS_MAX - 2 : -1] for source in fact.sources if "/" in source)
+    names = (*fact.places, *chain.from_iterable(paths))
     return notes + [f"in “{name}”" for name in names if _around(missing - _DEEDS, name_terms(name))][:1]
 
 

@@ -74,18 +74,18 @@ def focus_of(question: str) -> frozenset[str]:
     """The terms one of which a fact has to tell, in whatever words; empty where any fact about the topic may do."""
     one_line = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
     if topic := _JAPANESE_TOPIC.search(one_line):
-        return _terms_of_words([topic["noun"]])
+        return terms_in(topic["noun"])
     if deed := _GERMAN_DONE.match(one_line):
-        return _terms_of_words([deed["done"]])
+        return terms_in(deed["done"])
     if match := _GERMAN_ASKED.match(one_line):
-        return _terms_of_words([match["noun"]])
+        return terms_in(match["noun"])
     if owned := _NOUN_OF.match(one_line) or _NOUN_OWNED.match(one_line):
-        return _terms_of_words(owned["noun"].split()[-1:]) - _KINDS
+        return terms_in(" ".join(owned["noun"].split()[-1:])) - _KINDS
     if match := _NOUN_ASKED.match(one_line):
         predicate = _predicate(match["rest"])
-        return predicate or _terms_of_words(match["noun"].split()) - _KINDS
+        return predicate or terms_in(match["noun"]) - _KINDS
     if does := _NOUN_DOES.match(one_line):
-        return _terms_of_words([does["verb"]]) if does["verb"].casefold() not in _LIGHT_VERBS else frozenset()
+        return terms_in(does["verb"]) if does["verb"].casefold() not in _LIGHT_VERBS else frozenset()
     if stated := _PREDICATE.match(one_line):
         return _predicate(stated["rest"])
     return frozenset()
@@ -106,11 +106,7 @@ def _predicate(rest: str) -> frozenset[str]:
     is_subject = not has_pronoun and len([word for word in words[:end] if tokenize(word) and word.casefold() not in _ADVERBS]) < 2
     if not verbs or is_subject or verbs[0].casefold() in _LIGHT_VERBS:
         return frozenset()
-    return _terms_of_words(verbs)
-
-
-def _terms_of_words(words: list[str]) -> frozenset[str]:
-    return frozenset(tokenize(" ".join(words)))
+    return terms_in(verbs[0])
 
 
 # They say what kind of answer is wanted (see `intent`), not what it is about.

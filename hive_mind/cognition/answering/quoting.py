@@ -76,7 +76,8 @@ def chosen(
     for a word of the question that no other quote has, because it names the identifier that is asked about, or because it says
     later than another quote what that says, with another figure.
     """
-    terms_wanted = _wanted(terms)
+    # All of them have the identifier, itself or by another name.
+    terms_wanted = (terms.words | terms.names) or terms.identifiers
     left = [_offered(terms, candidate, score) for candidate, score in ranked]
     quotes: list[_Offered] = []
     missing, unstated = terms_wanted, [part.words for part in parts if part.words]
@@ -98,18 +99,15 @@ def _worth(
     offered: _Offered, *, missing: frozenset[str], terms_wanted: frozenset[str], unstated: Sequence[frozenset[str]]
 ) -> float:
     """The worth of a fact after those that were taken: its score, and what it adds."""
-    shares = [_share(met_in(part, offered.terms), part) for part in unstated]
-    return offered.score + _GAIN * max(shares or [_share(met_in(missing, offered.terms), terms_wanted)])
+    # In letters: of the parts of the question, or of all of it.
+    parts = [(part, part) for part in unstated] or [(missing, terms_wanted)]
+    shares = [sum(map(len, met_in(part, offered.terms))) / max(1, sum(map(len, whole))) for part, whole in parts]
+    return offered.score + _GAIN * max(shares)
 
 
 def names_only(terms: QuestionTerms, relevant: Relevant) -> bool:
     """Whether a fact has the identifier that is asked about and no other word of the question."""
     return relevant.found.is_named and bool(terms.words) and not met_in(terms.words - _STILL, _terms_of(terms, relevant.hit.fact))
-
-
-def _wanted(terms: QuestionTerms) -> frozenset[str]:
-    """The terms that the facts should hold. All of them have the identifier, itself or by another name."""
-    return (terms.words | terms.names) or terms.identifiers
 
 
 def _offered(asked: QuestionTerms, relevant: Relevant, score: float) -> _Offered:
@@ -125,7 +123,8 @@ def _offered(asked: QuestionTerms, relevant: Relevant, score: float) -> _Offered
 
 def is_repeated(fact: Fact, other_fact: Fact) -> bool:
     """Whether two facts say the same in nearly the same words; with another figure it is another statement."""
-    message, other_message = _said(fact), _said(other_fact)
+    contents = (_LEAD.sub("", said.content.removeprefix(f"{said.speaker}: ")) for said in (fact, other_fact))
+    message, other_message = (terms_in(content) - _SAID_ANEW for content in contents)
     figures = [{term for term in terms if _DIGIT.search(term)} for terms in (message, other_message)]
     return figures[0] == figures[1] and len(message & other_message) >= _ALIKE_SHARE * max(1, len(message | other_message))
 
@@ -138,20 +137,11 @@ def _is_newer(terms: QuestionTerms, later: _Offered, earlier: _Offered) -> bool:
     return facts[0].said_at > facts[1].said_at and bool(parts[0]) and parts[0] == parts[1] and not units[0].isdisjoint(units[1])
 
 
-def _said(fact: Fact) -> frozenset[str]:
-    content = _LEAD.sub("", fact.content.removeprefix(f"{fact.speaker}: "))
-    return terms_in(content) - _SAID_ANEW
-
-
 def _terms_of(terms: QuestionTerms, fact: Fact) -> frozenset[str]:
     """The terms of a fact, of the quantities in it, and of its speaker, where asked about: "Mendes" mends nothing."""
     speaker = terms_in(fact.speaker) & (terms.words | terms.names)
     message = fact.content.removeprefix(f"{fact.speaker}: ")
     return terms_in(message) | terms_in(fact.concept) | measured_in(message) | speaker
-
-
-def _share(met: frozenset[str], terms_wanted: frozenset[str]) -> float:
-    return sum(map(len, met)) / max(1, sum(map(len, terms_wanted)))
 
 
 PREFACE = "Quoted from memory, not reasoned:"
@@ -199,7 +189,9 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     hits_chosen = [judged_hit.hit for judged_hit in best]
     sources = tuple(later_first([*hits_chosen, *corrections_of(hits_chosen, now)]))
     quoted = [judgements.get(hit.fact.id) or Relevant(hit, _UNJUDGED, answers=True) for hit in sources]
-    confidence = max(_certainty(judged_hit.hit, judged_hit.found) for judged_hit in quoted)
+    # By how much of the question it says, in these words or in others.
+    shares = [max(judged_hit.found.share, min(1.0, judged_hit.hit.components.semantic or 0.0)) for judged_hit in quoted]
+    confidence = max(share * hit.fact.confidence for share, hit in zip(shares, sources, strict=True))
     quotations = [
         quotation(judged_hit.hit, is_carried=judged_hit.found.is_carried, hits_beside=sources, question=as_in_memory)
         for judged_hit in quoted
@@ -268,11 +260,6 @@ def _limit(question: str, settings: QuotingSettings, is_vague: bool) -> int:
     return min(settings.quotes_max + further, settings.list_quotes_max) if few else settings.list_quotes_max
 
 
-def _certainty(hit: Hit, judgement: Judgement) -> float:
-    similarity = min(1.0, max(0.0, hit.components.semantic or 0.0))
-    return max(judgement.share, similarity) * hit.fact.confidence
-
-
 def quotation(hit: Hit, *, is_carried: bool = False, hits_beside: Sequence[Hit] = (), question: str = "") -> str:
     """A fact word for word, with who said it and when; and after what, where only that says what it is about (`is_carried`).
 
@@ -299,6 +286,7 @@ def _when(fact: Fact) -> str:
 def _notes(hit: Hit, *, is_carried: bool, question: str) -> list[str]:
     fact = hit.fact
     around = notes_around(question, fact) if question else []
+    is_row = is_table_row(fact) or record_of(fact) is not None
     # The time in front of a log line is shown as the time it was said.
     relative = relative_moments(message_of(fact.content.removeprefix(f"{fact.speaker}: ")), fact.said_at)
     notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
@@ -308,15 +296,10 @@ def _notes(hit: Hit, *, is_carried: bool, question: str) -> list[str]:
         notes.append(dispute)
     notes += [label for label in fact.labels if is_note(label)]
     # The first text under a heading has that before it.
-    if (
-        fact.before
-        and (is_carried or _goes_on(fact))
-        and not _is_row(fact)
-        and not (around and fact.before.endswith(fact.concept))
-    ):
+    if fact.before and (is_carried or _goes_on(fact)) and not is_row and not (around and fact.before.endswith(fact.concept)):
         notes.append(f"after “{fact.before}”")
     notes += around
-    if _is_row(fact):
+    if is_row:
         # The titles of the columns of a table.
         notes.append(fact.before.removeprefix(f"{fact.speaker}: ").strip("| "))
     return notes
@@ -326,10 +309,6 @@ def _goes_on(fact: Fact) -> bool:
     """Whether a fact begins with a word for what stands before it: "Then Tomas does it"."""
     first = next(iter(fact.content.removeprefix(f"{fact.speaker}: ").split(maxsplit=1)), "")
     return first.casefold() in REFERRING
-
-
-def _is_row(fact: Fact) -> bool:
-    return is_table_row(fact) or record_of(fact) is not None
 
 
 def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[tuple[Relevant, float]]:
