@@ -148,8 +148,8 @@ def terms_of(chunk: str, is_english: bool) -> tuple[str, ...]:
 
 
 def _piece_of(chunk: str) -> _Piece:
-    runs = _runs(chunk)
-    # A chunk is a run nearly always.
+    # Most chunks are a word, and nearly all are a run.
+    runs = [chunk] if _is_word(chunk) else _runs(chunk)
     words = _split(runs[0]) if len(runs) == 1 else tuple([word for run in runs for word in _split(run)])
     return sum([LEANS.get(run, 0) for run in runs]), words
 
@@ -182,8 +182,6 @@ _known_terms_of = remembered(_KNOWN_MAX)(_terms_of)
 
 def _runs(text: str) -> list[str]:
     """Of a folded text."""
-    if _is_word(text):
-        return [text]
     if text.isascii() or _HAS_SIGNS.search(text) is None:
         return _RUN.findall(text)
     return _signed_run().findall(text)

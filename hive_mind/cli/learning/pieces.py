@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -70,10 +70,6 @@ class Learner:
     async def withdraw(self, source: str) -> int:
         """A source says nothing any more. How many facts it said before and says no longer."""
         return int((await self.agent.call("withdraw", source=source))["former"])
-
-    async def note(self, source: str, digest: str, left_out: Mapping[str, int]) -> None:
-        """Keep what was read of a source; the agent notes when."""
-        await self.agent.call("note", source=source, digest=digest, left_out=left_out)
 
 
 def _added_up(replies: "Sequence[LearnedJson]") -> "LearnedJson":
@@ -238,7 +234,8 @@ async def _learn_read(learner: Learner, piece: Piece, document: Document | Unrea
     if reply["missing"]:
         say(f"note: {shown_source(piece.name)}: {reply['missing']}; its facts are kept", "yellow")
     left_out = dict(Counter(reply["left_out"]) + Counter(document.left_out))
-    await learner.note(piece.source, document.digest if piece.is_whole else "", left_out)
+    digest = document.digest if piece.is_whole else ""
+    await learner.agent.call("note", source=piece.source, digest=digest, left_out=left_out)
     tally.added += reply["added"]
     tally.confirmed += reply["confirmed"]
     tally.former += reply["former"]

@@ -120,12 +120,10 @@ def _marked_things(text: str) -> frozenset[tuple[str, str]]:
 
     A thing is the word as it is written, which it stays from question to answer; verbs seldom do.
     """
-    marked = set[tuple[str, str]]()
+    marked, behind = set[tuple[str, str]](), set[tuple[str, str]]()
     words = [(word, tokenize(word)) for word in _WORD.findall(text)]
     content = content_terms(text, frozenset(term for _, terms in words for term in terms))
     is_free, mark, thing, link = True, "", "", list[str]()
-    # Behind a noun of English stands its verb, and of German only another noun tells which: "Haus Süd", "puente sur".
-    has_marks_behind = not is_english(text)
     for written, terms in words:
         word, is_content = written.casefold(), not content.isdisjoint(terms)
         if thing and not link and _LABEL.fullmatch(written):
@@ -133,10 +131,11 @@ def _marked_things(text: str) -> frozenset[tuple[str, str]]:
         elif is_content and len(word) >= _LETTERS_MIN:
             if mark:
                 marked.add((mark, word))
-                if has_marks_behind and (written[0].isupper() or not is_german(text)):
-                    marked.add((terms[-1], f"{thing} {_BEHIND}"))
+                # Behind a noun of English stands its verb, and of German only another noun tells which: "Haus Süd", "puente sur".
+                if written[0].isupper() or not is_german(text):
+                    behind.add((terms[-1], f"{thing} {_BEHIND}"))
             elif is_free and 0 < len(link) <= _LINK_MAX and link[0] in _PREPOSITIONS and thing:
                 marked.add((terms[-1], f"{thing} {link[0]}"))
         thing, link = (word, []) if is_content else (thing, [*link[:_LINK_MAX], word])
         mark, is_free = (terms[-1] if is_content and is_free else ""), not is_content and word not in _BEFORE_OTHERS
-    return frozenset(marked)
+    return frozenset(marked if not behind or is_english(text) else marked | behind)

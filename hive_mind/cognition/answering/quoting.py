@@ -269,7 +269,7 @@ def quotation(hit: Hit, *, is_carried: bool = False, hits_beside: Sequence[Hit] 
     fact = hit.fact
     # The speaker stands in front of most utterances already.
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
-    attribution = ", ".join(part for part in (speaker, _when(fact)) if part)
+    attribution = ", ".join(part for part in (speaker, _as_people_write(fact.said_at)) if part)
     notes = _notes(hit, is_carried=is_carried, question=question)
     notes += [
         f"said later, it replaces “{hit_beside.fact.content}”" for hit_beside in hits_beside if replaces(fact, hit_beside.fact)
@@ -277,9 +277,7 @@ def quotation(hit: Hit, *, is_carried: bool = False, hits_beside: Sequence[Hit] 
     return f"“{fact.content}”" + (f" — {attribution}" if attribution else "") + (f" ({'; '.join(notes)})" if notes else "")
 
 
-@ornament(lambda fact: fact.said_at)
-def _when(fact: Fact) -> str:
-    return readable(fact.said_at)
+_as_people_write = ornament(lambda said_at: said_at)(readable)
 
 
 @ornament(lambda *_, **__: [])

@@ -108,17 +108,15 @@ def test_sources_are_listed_noted_and_withdrawn_where_the_agent_runs():
             assert progress is None
             self.calls.append((what, fields))
             known = {"source": "/a", "vouches": True, "facts": 2, "former": 1, "learned_at_us": 5}
-            return {"sources": {"sources": [known]}, "note": {}, "withdraw": {"former": 2}}[what]
+            return {"sources": {"sources": [known]}, "withdraw": {"former": 2}}[what]
 
     agent = Told()
     learner = Learner(agent)
 
     assert asyncio.run(learner.sources("/")) == [KnownSource("/a", True, 2, 1, 5)]
-    asyncio.run(learner.note("/a", "d", {"picture": 1}))
     assert asyncio.run(learner.withdraw("/a")) == 2
     assert agent.calls == [
         ("sources", {"query": "/"}),
-        ("note", {"source": "/a", "digest": "d", "left_out": {"picture": 1}}),
         ("withdraw", {"source": "/a"}),
     ]
 
