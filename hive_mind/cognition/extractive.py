@@ -142,6 +142,9 @@ class ExtractiveReader:
             section = sections[piece.block.headings[-1].number] if piece.block.headings else ""
             concept = _concept_of(piece, section, [name for name in names if name.casefold() not in speakers], concept, content)
             said_at = dates.of(piece.block)
+            labels = [*(resolved_dates(spoken, said_at) if said_at else ()), *([piece.note] if piece.note else ())]
+            # Of the headings that it stands under.
+            labels += [place_label([heading.title for heading in piece.block.headings])] if piece.block.headings else []
             yield (
                 piece,
                 Candidate(
@@ -153,23 +156,13 @@ class ExtractiveReader:
                     before=context,
                     entities=names,
                     keeps_lines=piece.block.layout is Layout.CODE,
-                    labels=(
-                        *(resolved_dates(spoken, said_at) if said_at else ()),
-                        *([piece.note] if piece.note else []),
-                        *_place(piece),
-                    ),
+                    labels=tuple(labels),
                 ),
             )
 
 
 def _is_repeated(piece: Piece) -> bool:
     return piece.is_covered and piece.block.layout is Layout.LOG
-
-
-def _place(piece: Piece) -> list[str]:
-    """The label of the headings that a piece stands under."""
-    titles = [heading.title for heading in piece.block.headings]
-    return [place_label(titles)] if titles else []
 
 
 def _also_under(candidate: Candidate, piece: Piece, further: Candidate, chars_max: int) -> Candidate:

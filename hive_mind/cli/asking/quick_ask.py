@@ -66,7 +66,7 @@ def _given(arguments: Sequence[str]) -> dict[str, str] | None:
 
 
 def _reply(options: dict[str, str]) -> Any:
-    """The answer of the resident process; None where there is none, or it does not answer."""
+    """The answer of the one process of the only fleet, the resident; None where the whole command line has to look at it."""
     from hive_mind.cli.output import printable
 
     limit, agent = options.get("limit", str(LIMIT)), options.get("agent") or _AGENT
@@ -75,26 +75,19 @@ def _reply(options: dict[str, str]) -> Any:
     try:
         settings = Settings.from_environment()
         home = Path(options["home"]) if options.get("home") else settings.home
-        contact = _contact(home)
+        if [folder.name for folder in (home / "fleets").iterdir() if folder.is_dir()] != [_FLEET]:
+            return None
+        (file,) = (home / "fleets" / _FLEET / "run").glob("*.json")
+        contact = json.loads(file.read_bytes())
+        answering = contact.get("answering")
+        # Another version may not understand it; and that it answers otherwise than the variable says is told, though it is asked.
+        if contact.get("version") != __version__ or settings_given().get(ANSWERING_GIVEN, answering) != answering:
+            return None
         request = {"question": printable(options["question"]), "limit": int(limit), "method": options.get("method", "hybrid")}
         request |= {"as_of": options["as_of"]} if "as_of" in options else {}
         return _called(contact, agent, request, settings.timeout_s)
-    except (OSError, ValueError, KeyError, TypeError, HiveError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, HiveError):
         return None
-
-
-def _contact(home: Path) -> Any:
-    """How the one process of the only fleet is reached. Raises `OSError` or `ValueError`."""
-    if [folder.name for folder in (home / "fleets").iterdir() if folder.is_dir()] != [_FLEET]:
-        raise ValueError(home)
-    (file,) = (home / "fleets" / _FLEET / "run").glob("*.json")
-    contact = json.loads(file.read_bytes())
-    if not isinstance(contact, dict) or contact.get("version") != __version__:
-        raise ValueError(contact)
-    if settings_given().get(ANSWERING_GIVEN, contact.get("answering")) != contact.get("answering"):
-        # The whole command line says so, and asks it all the same.
-        raise ValueError(contact)
-    return contact
 
 
 def _called(contact: Any, agent: str, request: dict[str, object], timeout_s: float) -> Any:

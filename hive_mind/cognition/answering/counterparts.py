@@ -71,18 +71,13 @@ def is_of_another(question: str, fact: Fact) -> bool:
     terms = asked_of(question)
     before = "" if fact.before.endswith(_SENTENCE_ENDS) else fact.before
     around = phrases_of(fact.content, fact.concept, fact.speaker, before, *map(title_of, fact.sources))
-    words = terms.words - terms.kinds
+    words, things = terms.words - terms.kinds, set(_marked_things(question))
+    # Of "Which graphics card does …": a data card is another one.
+    if kind := _KIND_ASKED.match(question):
+        things |= {(mark, kind["thing"].casefold()) for mark in tokenize(kind["mark"])[-1:]}
     return any(
-        _is_other(mark, thing, question, fact, around)
-        for mark, thing in _marked_things(question) | _kinds_asked(question)
-        if mark in words and not _is_stated(mark, around)
+        _is_other(mark, thing, question, fact, around) for mark, thing in things if mark in words and not _is_stated(mark, around)
     )
-
-
-def _kinds_asked(question: str) -> frozenset[tuple[str, str]]:
-    """Of "Which graphics card does …": a data card is another one."""
-    match = _KIND_ASKED.match(question)
-    return frozenset((mark, match["thing"].casefold()) for mark in tokenize(match["mark"])[-1:]) if match else frozenset()
 
 
 def _is_other(mark: str, thing: str, question: str, fact: Fact, around: frozenset[str]) -> bool:

@@ -222,17 +222,13 @@ def asked_of(question: str) -> QuestionTerms:
     numbers |= frozenset() if intent_of(question).kind is Kind.YES_NO else figures_in(question) - dated
     roles, deed_terms = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
     deeds = frozenset(term for term in deed_terms if not is_had(term))
-    return QuestionTerms(
-        identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper), _share_of_words(question)
-    )
-
-
-def _share_of_words(question: str) -> float:
-    """The share of words in what a search is asked for. Of the parts of a word that a text has, every second is indexed."""
-    terms = question_terms(question)
-    parts = sum(term.startswith(GRAM) for term in terms)
-    words = max(1, len(terms) - parts)
-    return words / (words + GRAM_WEIGHT * parts / GRAM_STEP)
+    # The share of words in what a search is asked for. Of the parts of a word that a text has, every second is indexed.
+    searched = question_terms(question)
+    parts = sum(term.startswith(GRAM) for term in searched)
+    whole = max(1, len(searched) - parts)
+    share = whole / (whole + GRAM_WEIGHT * parts / GRAM_STEP)
+    kinds = (kinds | implied) & words
+    return QuestionTerms(identifiers, names, words, kinds, numbers, roles, deeds, tuple(proper), share)
 
 
 def _terms(pattern: re.Pattern[str], question: str) -> frozenset[str]:

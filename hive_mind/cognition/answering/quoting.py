@@ -283,30 +283,26 @@ _as_people_write = ornament(lambda said_at: said_at)(readable)
 @ornament(lambda *_, **__: [])
 def _notes(hit: Hit, *, is_carried: bool, question: str) -> list[str]:
     fact = hit.fact
+    message = fact.content.removeprefix(f"{fact.speaker}: ")
     around = notes_around(question, fact) if question else []
     is_row = is_table_row(fact) or record_of(fact) is not None
     # The time in front of a log line is shown as the time it was said.
-    relative = relative_moments(message_of(fact.content.removeprefix(f"{fact.speaker}: ")), fact.said_at)
+    relative = relative_moments(message_of(message), fact.said_at)
     notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
     if former := former_note(fact):
         notes.append(former)
     if dispute := dispute_text(hit):
         notes.append(dispute)
     notes += [label for label in fact.labels if is_note(label)]
-    # The first text under a heading has that before it.
-    if fact.before and (is_carried or _goes_on(fact)) and not is_row and not (around and fact.before.endswith(fact.concept)):
+    # It begins with a word for what stands before it: "Then Tomas does it". The first text under a heading has that before it.
+    goes_on = next(iter(message.split(maxsplit=1)), "").casefold() in REFERRING
+    if fact.before and (is_carried or goes_on) and not is_row and not (around and fact.before.endswith(fact.concept)):
         notes.append(f"after “{fact.before}”")
     notes += around
     if is_row:
         # The titles of the columns of a table.
         notes.append(fact.before.removeprefix(f"{fact.speaker}: ").strip("| "))
     return notes
-
-
-def _goes_on(fact: Fact) -> bool:
-    """Whether a fact begins with a word for what stands before it: "Then Tomas does it"."""
-    first = next(iter(fact.content.removeprefix(f"{fact.speaker}: ").split(maxsplit=1)), "")
-    return first.casefold() in REFERRING
 
 
 def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[tuple[Relevant, float]]:

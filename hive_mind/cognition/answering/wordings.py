@@ -218,8 +218,11 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     light = _LIGHT | german | degree_in(question)
     asking = terms - terms_in(rest) if (rest := without_asking(question)) != question else frozenset()
     asking |= function_terms(question)
-    content = {term for term in terms - asking if not (term in light or _is_grammar(term))}
-    return frozenset(content) or terms
+    content = terms - asking - light
+    # Of pairs of characters: what is written in hiragana bends the words between, and with some signs questions are asked.
+    written = (term for term in content if not term.isascii())
+    bent = {term for term in written if _HIRAGANA.search(term) or any(sign in term for sign in _ASKED_SIGNS)}
+    return (content - bent) or terms
 
 
 @remembered(64)
@@ -251,11 +254,6 @@ def is_in_compound(term: str, terms: frozenset[str]) -> bool:
 def is_had(term: str) -> bool:
     """Whether a term is a verb for having or being, whose subject any named person can be."""
     return term in _HAD
-
-
-def _is_grammar(term: str) -> bool:
-    """Pairs of characters: what is written in hiragana bends the words between, and with some signs questions are asked."""
-    return not term.isascii() and (_HIRAGANA.search(term) is not None or any(sign in term for sign in _ASKED_SIGNS))
 
 
 def met_in(terms_asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:

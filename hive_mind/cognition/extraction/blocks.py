@@ -5,7 +5,7 @@ the business of `sentences`; what "10:22" in front of an utterance means is the 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import groupby, takewhile
@@ -107,23 +107,17 @@ def blocks(text: str) -> list[Block]:
     if head is not None:
         layouter.state(head, lines)
     layouter.read(lines)
-    return list(_answering(layouter.blocks))
-
-
-def _answering(layout: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, with what is quoted right before a message as its lead: somebody else said that, elsewhere."""
-    quoted: list[Block] = []
-    for block in layout:
+    layout, quoted = list[Block](), list[Block]()
+    for block in layouter.blocks:
         if block.is_quoted:
             quoted.append(block)
             continue
+        # What is quoted right before a message is its lead: somebody else said that, elsewhere.
         if quoted and block.layout is Layout.UTTERANCE and block.stamp and block.headings == quoted[-1].headings:
-            block = replace(block, lead=" ".join(part.text for part in quoted))
-        else:
-            yield from quoted
+            block, quoted = replace(block, lead=" ".join(part.text for part in quoted)), []
+        layout += [*quoted, block]
         quoted = []
-        yield block
-    yield from quoted
+    return layout + quoted
 
 
 def section_names(layout: Iterable[Block]) -> Mapping[int, str]:
