@@ -4,9 +4,10 @@ Between processes a span's identity travels as a `traceparent` of W3C Trace Cont
 the business of `runtime/logs.py`, or of the program this library is part of.
 """
 
+import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -135,19 +136,10 @@ def _context_of(traceparent: str) -> "Context":
 
 
 def _tracer() -> "trace.Tracer | None":
-    """None where it is not installed, or no provider was set: then nobody records."""
-    if not _is_installed():
+    """None where no provider was set: then nobody records. Somebody who has set one has loaded the package."""
+    if "opentelemetry.trace" not in sys.modules:
         return None
     from opentelemetry import trace
 
     provider = trace.get_tracer_provider()
     return None if isinstance(provider, trace.ProxyTracerProvider) else provider.get_tracer(_NAME)
-
-
-@cache
-def _is_installed() -> bool:
-    try:
-        import opentelemetry.trace  # noqa: F401
-    except ModuleNotFoundError:
-        return False
-    return True
