@@ -84,21 +84,17 @@ class SqliteStore:
         check(changes)
         await self._worker.write(changes)
 
-    async def facts(self) -> AsyncIterator[Sequence[Fact]]:
-        async for page in self._nodes(FACT):
-            yield page
+    def facts(self) -> AsyncIterator[Sequence[Fact]]:
+        return self._nodes(FACT)
 
-    async def all_episodes(self) -> AsyncIterator[Sequence[Episode]]:
-        async for page in self._nodes(EPISODE):
-            yield page
+    def all_episodes(self) -> AsyncIterator[Sequence[Episode]]:
+        return self._nodes(EPISODE)
 
-    async def vectors(self, model: str) -> AsyncIterator[Mapping[str, Narrow]]:
-        async for page in self._pages(lambda reading, part: reading.vectors(model, part)):
-            yield page
+    def vectors(self, model: str) -> AsyncIterator[Mapping[str, Narrow]]:
+        return self._pages(lambda reading, part: reading.vectors(model, part))
 
-    async def links(self) -> AsyncIterator[Sequence[Link]]:
-        async for page in self._pages(lambda reading, part: [edge.link for edge in reading.edges(part)]):
-            yield page
+    def links(self) -> AsyncIterator[Sequence[Link]]:
+        return self._pages(lambda reading, part: [edge.link for edge in reading.edges(part)])
 
     def fetch(self, id: str) -> Fact | None:
         # Through a connection of its own, as the other one is its thread's.
