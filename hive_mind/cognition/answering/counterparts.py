@@ -69,12 +69,14 @@ _NO_STOPS = str.maketrans(dict.fromkeys("?!.,;:()", " "))
 def is_of_another(question: str, fact: Fact) -> bool:
     """Whether a fact tells what is asked of one thing about another one of its kind."""
     terms = asked_of(question)
-    before = "" if fact.before.endswith(_SENTENCE_ENDS) else fact.before
-    around = phrases_of(fact.content, fact.concept, fact.speaker, before, *map(title_of, fact.sources))
     words, things = terms.words - terms.kinds, set(_marked_things(question))
     # Of "Which graphics card does …": a data card is another one.
     if kind := _KIND_ASKED.match(question):
         things |= {(mark, kind["thing"].casefold()) for mark in tokenize(kind["mark"])[-1:]}
+    if words.isdisjoint(mark for mark, _ in things):
+        return False
+    before = "" if fact.before.endswith(_SENTENCE_ENDS) else fact.before
+    around = phrases_of(fact.content, fact.concept, fact.speaker, before, *map(title_of, fact.sources))
     return any(
         _is_other(mark, thing, question, fact, around) for mark, thing in things if mark in words and not _is_stated(mark, around)
     )

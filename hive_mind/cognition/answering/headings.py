@@ -96,13 +96,15 @@ def is_version_in(version: str, terms: frozenset[str]) -> bool:
 
 def is_of_other_version(question: str, fact: Fact) -> bool:
     """Whether a fact stands under a version that is asked for, of another thing: plover's 1.0.5 for "kestrel 1.0.5"."""
+    if not (versions := _versions_of(question)):
+        return False
     own, places = terms_in(fact.content), [terms_in(path) for path in (fact.concept, *places_in(fact.labels))]
     around = own | name_terms(*_sources_near(fact))
     return any(
         any(is_version_in(version, place) for place in places)
         and not is_version_in(version, own)
         and not any(is_version_in(version, place) and met_in((thing,), around | place) for place in places)
-        for thing, version in _versions_of(question)
+        for thing, version in versions
     )
 
 
