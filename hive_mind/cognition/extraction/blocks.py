@@ -112,7 +112,7 @@ def blocks(text: str) -> list[Block]:
         if block.is_quoted:
             quoted.append(block)
             continue
-        # What is quoted right before a message is its lead: somebody else said that, elsewhere.
+        # A quotation right before a message is its lead: somebody else said that, elsewhere.
         if quoted and block.layout is Layout.UTTERANCE and block.stamp and block.headings == quoted[-1].headings:
             block, quoted = replace(block, lead=" ".join(part.text for part in quoted)), []
         layout += [*quoted, block]
