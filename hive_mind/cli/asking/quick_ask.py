@@ -80,7 +80,7 @@ def _reply(options: dict[str, str]) -> Any:
         (file,) = (home / "fleets" / _FLEET / "run").glob("*.json")
         contact = json.loads(file.read_bytes())
         answering = contact.get("answering")
-        # Another version may not understand it; and that it answers otherwise than the variable says is told, though it is asked.
+        # Another version may not understand it; of one that answers otherwise than the variable says, the command line tells.
         if contact.get("version") != __version__ or settings_given().get(ANSWERING_GIVEN, answering) != answering:
             return None
         request = {"question": printable(options["question"]), "limit": int(limit), "method": options.get("method", "hybrid")}
