@@ -30,7 +30,7 @@ _DAYS = (
 )
 # Figures that tell a time, and no other: a year, a day of a month, a time of day.
 _TIMES = (
-    r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d|\b\d{1,2}[./]\d{1,2}[./]|\b\d{1,2}\s?[ap]\.?m\b|"
+    r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d|(?<![\d.])\d{1,2}[./](?:0?[1-9]|1[0-2])[./](?!\d\b)|\b\d{1,2}\s?[ap]\.?m\b|"
     r"\b(?:at|by|um) \d|\bUhr\b"
 )
 _SPANS = (
@@ -328,6 +328,9 @@ _NOT_DIALLED = regex(r"\d{1,4}([-/ ])\d{1,2}\1\d{1,4}|(?:(?:19|20)\d\d[ /-]?)+")
 _DIALLED_MIN = 7
 _RELEASED = _pattern(r"(?<![\w#/])v?\d|\b(?:latest|newest|any version|all versions|called|named|codenamed|neueste\w*)\b")
 _PORT = _pattern(r"(?<![\w#./-])\d{2,5}(?![\w%]|[.:/-]\d)|(?<=\w):\d{2,5}\b")
+# As programs write them.
+_RAISED = regex(r"\b[A-Z]\w*(?:[a-z][A-Z]|Error|Exception|Warning)\w*")
+_VARIABLE = regex(r"\b[A-Z][A-Z\d]*_[A-Z\d_]+\b|[$`][A-Z][A-Z\d]*\b")
 _SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
 _NO_NAME = _pattern(
     rf"(?:{_MONTHS}|{_DAYS}|seit|ab|bis|am|um|von|zum|zur|der|die|das|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?|unsere?|er|sie|es|ja|nein|nicht|[A-Z]+(?:_[A-Z0-9]+)+|\W*\d[\d\W]*)"
@@ -387,6 +390,8 @@ _FORMS = (
         is_distinctive=True,
         least=partial(_has, _RELEASED),
     ),
+    _Form(_pattern(r"\b(?:which|what) exceptions?\b"), partial(_has, _RAISED)),
+    _Form(_pattern(r"\b(?:which|what) environment variables?\b"), partial(_has, _VARIABLE)),
     _Form(_pattern(r"(?m:^)(?>.*\bIP(?: address)?\b)(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS), is_distinctive=True),
     _Form(_pattern(r"\b(?:what|which) (?:is |was )?.{0,40}\baddress\b"), partial(_has, _PLACE)),
     _Form(

@@ -80,12 +80,20 @@ def name_terms(*names: str) -> frozenset[str]:
     return frozenset(term for term in lettered if term and "." not in term and not (term.isdigit() and len(term) < _YEAR_DIGITS))
 
 
-def projects_named(terms: Iterable[str], facts: Sequence[Fact]) -> frozenset[str]:
-    """The terms that some and not all files are about: by the folder, or the title, where their paths part."""
+def projects_named(question: str, terms: Iterable[str], facts: Sequence[Fact]) -> frozenset[str]:
+    """The terms that some and not all files are about: by the folder, or the title, where their paths part.
+
+    "requests.md" is a chapter unless the question has that as a name, or with a version.
+    """
     paths = (path_of(source) for fact in facts for source in fact.sources)
     shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False)))
-    parts = [[path_of(source)[shared : shared + 1] for source in fact.sources if "/" in source] for fact in facts]
-    about = [name_terms(*chain.from_iterable(names)) for names in parts]
+    names = asked_of(question).names.union(thing for thing, _ in _versions_of(question))
+    parts = [[path_of(source)[shared:] for source in fact.sources if "/" in source] for fact in facts]
+    folders = [name_terms(*chain.from_iterable(path[:1] for path in paths if len(path) > 1)) for paths in parts]
+    about = [
+        folder | (names & name_terms(*chain.from_iterable(path for path in paths if len(path) == 1)))
+        for folder, paths in zip(folders, parts, strict=True)
+    ]
     return frozenset(term for term in terms if 0 < sum(bool(met_in((term,), around)) for around in about) < len(facts))
 
 
@@ -155,7 +163,8 @@ def unsaid(question: str, fact: Fact) -> frozenset[str]:
     headings = headings_of(fact)
     if not versions or not all(is_version_in(version, headings) for version in versions):
         return frozenset()
-    around = headings | titles_of(fact)
+    # "release-notes.md" says of no release when it was.
+    around = headings | (titles_of(fact) - _DEEDS)
     left = words - met_in(words, around | phrases_of(fact.content))
     if len(left) != 1 or not left <= _DEEDS:
         return frozenset()

@@ -149,7 +149,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     headed = _also_in(met, [headings_of(hit.fact) | titles_of(hit.fact) | unsaid(question, hit.fact) for hit in hits])
     near = _also_in(headed, [terms_in(hit.fact.before) for hit in hits])
     versions = [term for term in terms_of_question.terms if VERSION.fullmatch(term)]
-    subjects = projects_named(terms_of_question.terms, [hit.fact for hit in hits])
+    subjects = projects_named(question, terms_of_question.terms, [hit.fact for hit in hits])
     rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN])
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
@@ -186,7 +186,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
 @remembered(64)
 def _asked(question: str) -> _Asked:
     words = _WORD.findall(question)
-    capitals = [word for word in words[1:] if word[0].isupper() or _DIGIT.search(word)]
+    capitals = [word for word in words[1:] if word[0].isupper() or "_" in word or _DIGIT.search(word)]
     # Where nearly all begin with a capital, as nouns of German do, it says nothing.
     is_plain = len(capitals) * 2 > len(words) or is_german(question)
     # The form tells whether a fact is that old; "old" alone is said of other things too.

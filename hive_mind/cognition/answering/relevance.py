@@ -243,7 +243,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
 def _of_projects_named(question: str, hits: Sequence[Hit]) -> list[Hit]:
     """The hits without those of other projects than the question names."""
     terms = asked_of(question)
-    named = projects_named(terms.words | terms.names, [hit.fact for hit in hits])
+    named = projects_named(question, terms.words | terms.names, [hit.fact for hit in hits])
     return [hit for hit in hits if not named or met_in(named, _terms_of(hit.fact) | titles_of(hit.fact))]
 
 

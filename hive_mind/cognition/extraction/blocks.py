@@ -80,6 +80,8 @@ _BOLD_LEVEL = 7
 _HEADING = regex(r"(?P<marks>#{1,6})\s+(?P<title>\S.*)")
 _BOLD_LINE = regex(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
 _TITLE_MARKS = ("#", "*", "_")
+# Where "[2.1.0](…)" leads is no part of a title.
+_LINK = regex(r"\[(?P<text>[^\[\]]{1,120})\]\([^()\s]*\)")
 _UNDERLINE = regex(r"={3,}|-{3,}")
 _ITEM = regex(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
 _DIGIT = regex(r"\d")
@@ -361,7 +363,7 @@ def _title_of(line: str) -> tuple[str, int]:
     match = marked or _BOLD_LINE.fullmatch(line)
     if match is None:
         return "", 0
-    title = match["title"].strip(" #*:\t")
+    title = _LINK.sub(r"\g<text>", match["title"]).strip(" #*:\t")
     # "__init__.py" and "_said(node)" are names.
     title = title.strip("_: ") if not marked or (" " in title and title[0] == title[-1] == "_") else title
     return (title if len(title) <= _HEADING_CHARS_MAX else "", len(marked["marks"]) if marked else _BOLD_LEVEL)

@@ -112,8 +112,9 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
         return False
     following = _NEXT_WORD.match(text, match.end())
     upcoming = following[1] if following else ""
-    if upcoming[:1].islower():
-        # "… said Ana", "i.e. this": a capital would have begun a new sentence. An ellipsis goes on just so.
+    if upcoming[:1].islower() or upcoming == "Defaults":
+        # "… said Ana", "i.e. this": a capital would have begun a new sentence. An ellipsis goes on just so; so does a value that
+        # says of nothing else what it is.
         return False
     if mark[0] != "." or len(mark) > 1:
         return True

@@ -35,6 +35,8 @@ def test_a_name_that_nothing_has_is_unseen_and_a_month_of_a_date_is_no_name():
     assert evidence("Which boat did Mireille paint?", *facts).name_unseen == 1.0
     assert evidence("Which boat did Ana paint?", *facts).name_unseen == 0.0
     assert evidence("Which boat did Ana paint on 7 July 2023?", *facts).name_unseen == 0.0
+    # As programs write names.
+    assert evidence("Which boat has boat_depth?", *facts).name_unseen == 1.0
 
 
 def test_a_version_in_the_heading_is_said_by_what_stands_under_it():
@@ -60,6 +62,8 @@ def test_another_project_is_told_by_the_folder_where_paths_part():
 
     assert figures("/docs/kestrel-1.0/pool.md", "/docs/plover2-2.1.3/guide/pool.md") == [1.0, 0.0]
     assert figures("/docs/kestrel.md", "/docs/plover.md") == [1.0, 0.0]
+    # Threads are what is asked about, and no project.
+    assert figures("/docs/threads.md", "/docs/pool.md") == [0.0, 0.0]
     assert figures("/docs/plover-2.1/pool.md", "/docs/plover-2.1/faq.md") == [0.0, 0.0]
     # An agent or a conversation is no file.
     assert figures("kestrel", "plover") == [0.0, 0.0]

@@ -18,9 +18,10 @@ def test_headings_are_kept_beside_what_stands_under_them():
         ("## __In bold__:", "In bold"),
         ("## **In bold**", "In bold"),
         ("__In bold__:", "In bold"),
+        ("## [2.1.0](https://plover.example/2.1.0) - 2024-08-03", "2.1.0 - 2024-08-03"),
     ],
 )
-def test_a_name_that_begins_with_underscores_keeps_them_in_a_heading(line: str, title: str):
+def test_a_heading_keeps_the_underscores_of_a_name_and_no_address_of_a_link(line: str, title: str):
     assert blocks(f"{line}\n\nThe door is green.")[0].heading == title
 
 

@@ -21,9 +21,11 @@ def test_a_quoted_question_does_not_end_the_sentence_around_it():
     assert sentences('"Really?" she asked. He nodded!') == ['"Really?" she asked.', "He nodded!"]
 
 
-def test_versions_addresses_and_figures_are_not_cut():
-    text = "Release 1.2.3 runs on 10.0.0.1 at 3.5 GHz."
-
+@pytest.mark.parametrize(
+    "text",
+    ["Release 1.2.3 runs on 10.0.0.1 at 3.5 GHz.", "`follow` - Whether links are followed. Defaults to `False`."],
+)
+def test_versions_addresses_figures_and_a_default_are_not_cut_off(text: str):
     assert sentences(text) == [text]
 
 
