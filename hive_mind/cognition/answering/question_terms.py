@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX, Kind, intent_of
 from hive_mind.cognition.answering.subject import Name
-from hive_mind.cognition.answering.wordings import content_terms, function_terms, is_german, is_had, phrase_terms, without_phrases
+from hive_mind.cognition.answering.wordings import (
+    content_terms,
+    function_terms,
+    is_german,
+    is_had,
+    phrase_terms,
+    with_phrases,
+    without_phrases,
+)
 from hive_mind.cognition.temporal import moments
 from hive_mind.memory.entities import entities
 from hive_mind.model.figures import figures_in
@@ -53,10 +61,11 @@ _GERMAN_ASKED = regex(
 # "朝食は何時から": what stands before は.
 _JAPANESE_TOPIC = regex(f"(?<![\u30a1-\u30fa\u30fc{HAN}])(?P<noun>[\u30a1-\u30fa\u30fc{HAN}]{{2,}}+)は")
 _KINDS = frozenset(tokenize("kind kinds type types sort sorts number name names amount version day date time year month"))
+_DONE = regex(r"[a-z]{2,20}[^e\W]ed")
 _LIGHT_VERBS = frozenset(
     """
     go goes come get take need use find put give keep have has had be do done want live tell tells show shows fit fits like
-    cost costs mean happen work used needed taken found given kept said got becom become kostet tried try tries told
+    cost costs mean happen work available used needed taken found given kept said got becom become kostet tried try tries told
     """.split()
 )
 # They say how or when, and not what.
@@ -72,7 +81,7 @@ _PRONOUNS = frozenset("i we you they he she it one people this that these those"
 @remembered(64)
 def focus_of(question: str) -> frozenset[str]:
     """The terms one of which a fact has to tell, in whatever words; empty where any fact about the topic may do."""
-    one_line = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
+    one_line = " ".join(with_phrases(question[:QUESTION_CHARS_MAX]).split()).rstrip("?!. ")
     if topic := _JAPANESE_TOPIC.search(one_line):
         return terms_in(topic["noun"])
     if deed := _GERMAN_DONE.match(one_line):
@@ -94,6 +103,9 @@ def focus_of(question: str) -> frozenset[str]:
 def _predicate(rest: str) -> frozenset[str]:
     """The deed, of "does the ferry leave from Corrin": the last word before a preposition, where it is no subject."""
     _, *words = rest.split()
+    # "was dropped in the spring": what stands before it is the subject.
+    if words and _DONE.fullmatch(words[0]) and _PREPOSITIONS.issuperset(words[1:2]):
+        return terms_in(words[0])
     has_pronoun = bool(words) and words[0].casefold() in _PRONOUNS
     end = next(
         (number for number, word in enumerate(words) if number > 1 - has_pronoun and word.casefold() in _PREPOSITIONS), len(words)

@@ -156,6 +156,11 @@ accept accepts accepted receive received take taken
 keep keeps kept keeper
 teach teaches teacher coach coaches train trainer
 phone telephone call ring hotline
+need needs needed require requires required requirement
+licence licences license licenses licensed licensing
+disable disables disabled
+enable enables enabled
+acronym abbreviation abbreviated contraction
 allow allowed permit permitted may
 expire expires expired valid
 refuse refuses refused reject rejected denied deny
@@ -176,6 +181,7 @@ child children kid kids pupil pupils schoolchildren class
 
 
 # Phrases of several words, and the one word that means as much.
+_SWITCHING = ("turn", "turns", "turned", "switch", "switches", "switched")
 _PHRASES = {
     "in charge": "responsible",
     "look after": "responsible",
@@ -185,6 +191,12 @@ _PHRASES = {
     "not let in": "refused",
     "no right": "refused",
     "turned away": "refused",
+    "come out": "released",
+    "came out": "released",
+    "stand for": "acronym",
+    "stands for": "acronym",
+    **{f"{verb} off": "disabled" for verb in _SWITCHING},
+    **{f"{verb} on": "enabled" for verb in _SWITCHING},
 }
 _PHRASE = regex(rf"\b(?:{'|'.join(_PHRASES)})\b", re.IGNORECASE)
 
