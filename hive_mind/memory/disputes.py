@@ -32,11 +32,13 @@ _EXCUSE = (
     r"me equivoqué|je me suis trompée?|mi sono sbagliat[oa]|enganei-me|me enganei|pomyliłam? się|(?:я )?(?:ошиб|помили)\w+|"
     r"spletla? jsem se|ik vergiste me|jag hade fel|jeg tog fejl|jeg tok feil|am greșit|yanıldım|tévedtem|erehdyin"
 )
+_NO = "no|nein|non|nee|não|nej|nie|нет|hayır|nu|όχι|لا|नहीं|wait|update|edit"
 # "No, it is 9443 now."
 _OPENER = regex(
-    r"^(?:(?:no|nope|nein|non|nee|não|nej|nie|нет|hayır|nu|όχι|لا|नहीं|correction|korrektur|corrección|correzione|update|edit|actually|"
-    rf"wait|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|quise decir|{_EXCUSE})\b"
-    r"(?:[,.:;! –-]{1,3}(?:to say )?|$))+",
+    # "No parking" and "wait ten minutes" correct nothing.
+    rf"^(?:(?:(?:{_NO})\b(?=\s?[,.:;!–-]|\s+(?:it|that|they|he|she|we|i|sorry|sono|è|es|son|c['’]est)\b|\s*$)|nope|correction|korrektur|"
+    r"corrección|correzione|actually|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|"
+    rf"quise decir|{_EXCUSE})\b(?:[,.:;! –-]{{1,3}}(?:to say )?|$))+",
     re.IGNORECASE,
 )
 _NOW = (
@@ -56,7 +58,8 @@ _SENTENCE_END = regex(r"(?<=[.!?])\s+")
 # "We moved it, the database runs on db-9." Other words before a comma may say when or where.
 _LEAD = regex(r"^(?:i|we|they|he|she|ich|wir|sie|je|nous|on)\b[^,.:;]{2,40}[,:;] (?=\w)", re.IGNORECASE)
 _SENTENCES_MAX = 4
-_LABEL = regex(r"^[^\W\d_][\w .'’-]{0,40}: ")
+# "Thu: 12-20" says nothing of Friday: who speaks says a few words.
+_LABEL = regex(r"^[^\W\d_][\w .'’-]{0,40}: (?=[^\W\d_]\S*\s\S+\s)")
 _FIGURE = regex(r"\d")
 _VALUE = regex(r"\d|(?<=\w )[^\W\d_a-z]")
 

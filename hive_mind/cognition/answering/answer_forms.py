@@ -31,7 +31,8 @@ _DAYS = (
 # Figures that tell a time, and no other: a year, a day of a month, a time of day.
 _TIMES = (
     r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d|(?<![\d.])\d{1,2}[./](?:0?[1-9]|1[0-2])[./](?!\d\b)|\b\d{1,2}\s?[ap]\.?m\b|"
-    r"\b(?:at|by|um) \d|\bUhr\b"
+    r"\b(?:at|by|um) \d|\bUhr\b|\b\d{1,2}\.?\s(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|"
+    r"\b(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.?\s\d{1,2}\b|\b(?-i:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b"
 )
 _SPANS = (
     "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
@@ -240,7 +241,8 @@ _COUNTED = regex(
     re.IGNORECASE,
 )
 _OF_THEM = regex(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
-_TOTAL = regex(r": ?\d[\d.,]*$")
+_YEARS = regex(r"(?<![\w.,/-])(?:1\d|20)\d\d(?![\w,/-])(?!\.\d)")
+_TOTAL = regex(r"[:=] ?\d[\d.,]*$")
 # "three colonies of bees", "stock: 12".
 _COUNTED_WORDS = 3
 _REPLY_WORDS = 8
@@ -268,7 +270,10 @@ _AGE = _pattern(
     rf"\b(?:1[0-9]|20)\d\d\b|\b(?:aged?|born|built|alter|geboren|gebaut|baujahr)\b|\b(?:{_SPANS})[ -](?:old|of age|alt)\b|"
     rf"\b(?:is|are|was|were|turn\w{{0,3}}|ist|sind|war|waren|wird)\s(?:\w+\s){{0,2}}(?:\d{{1,3}}|{_NUMERAL})(?:\s(?:{_SPANS})\b|[.,;!]|$)"
 )
-_MONEY = _pattern(rf"[$€£¥]|\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\.")
+_MONEY = _pattern(
+    rf"[$€£¥]|\b(?:EUR|USD|GBP|CHF)\s?\d|\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|"
+    r"\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
+)
 _LENGTH = _pattern(rf"\d\s?(?:{_LENGTHS})\b")
 _DIMENSIONS = {
     kind: _pattern(rf"\b(?:{DEGREES[kind]}|{kind}|{nouns})\b")
@@ -405,7 +410,6 @@ _FORMS = (
     _Form(
         _pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"),
         _has_sum,
-        is_figure=False,
     ),
     _Form(_PRICE_ELSEWHERE, lambda text, question: _has_sum(text, question) or _has_number(text, question)),
     _Form(_pattern(r"(?m:^)(?>.*\bhow much (?:is|are|was|were) (?:a|an|the|one)\b)(?!.*\b(?:left|load|of)\b)"), _has_sum),
@@ -438,7 +442,10 @@ _FORMS = (
     _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
     _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True, titles=_OFTEN_TITLES),
     _Form(_pattern(HOW["size"]), partial(_has, _SIZE), is_distinctive=True),
-    _Form(_pattern(rf"{HOW['level']}|\bhow much\b|^wie viel\b"), _has_number),
+    _Form(
+        _pattern(rf"{HOW['level']}|\bhow much\b|^wie viel\b"),
+        lambda text, question: _has_number(text if measured_in(text) else _YEARS.sub(" ", text), question),
+    ),
     _Form(
         _pattern(rf"^(?:what|which)(?:['’]s| is| are| was| were)? (?:(?:the|its|their) )?(?:\w+ )?(?:{_QUANTITIES})\b"),
         _has_number,

@@ -149,7 +149,7 @@ def lacks_dotted(question: str, fact: Fact) -> bool:
     content, around = fact.content.casefold(), " ".join((fact.concept, *fact.places, *fact.sources)).casefold() if names else ""
     words, said = frozenset(_NAME_PART.findall(around)), [f".{name}" for name in _DOTTED.findall(content)] if names else []
     return any(
-        not any(other.endswith(f".{name}") for other in said)
+        not (any(other.endswith(f".{name}") for other in said) or f"/{name}" in content)
         and not (words.issuperset(name.split(".")[:-1]) and name.split(".")[-1] in words.union(_NAME_PART.findall(content)))
         for name in names
     )

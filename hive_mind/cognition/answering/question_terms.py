@@ -65,7 +65,7 @@ _DONE = regex(r"[a-z]{2,20}[^e\W]ed")
 _LIGHT_VERBS = frozenset(
     """
     go goes come get take need use find put give keep have has had be do done want live tell tells show shows fit fits like
-    cost costs mean happen work available used needed taken found given kept said got becom become kostet tried try tries told
+    cost costs mean happen work available used needed taken found given kept said got becom become set acronym kostet tried try tries told
     """.split()
 )
 # They say how or when, and not what.
@@ -161,6 +161,11 @@ _NUMBERED = regex(
     r"\b(?!(?:at|in|on|of|to|by|than|the|is|are|was|were|and|or|from|for|over|under|above|below|about|after|before)\s)"
     r"[^\W\d_]{2,40}\s(\d{1,6})(?![\w.:,/-]*\d|\s?[^\W\d_])"
 )
+# "of line 14 go"
+_NUMBERED_THING = regex(
+    r"\b(?:the|of|in|on|at|for|to|from|our|der|die|das|von|vom|im|am)\s[^\W\d_]{2,40}\s(\d{1,6})(?![\w.:,/-]*\d|[^\W\d_])",
+    re.IGNORECASE,
+)
 _WHO = r"^(?:and |so |but )?who(?:m|['’]s)?(?: is| are)?(?: allowed to| going to)?"
 _SOMEBODY_IS = (
     rf"{_WHO}(?: is| are| was| were)? (?:(?:.{{1,60}}['’]s|the|our|your|my|his|her|their) (?:[^\W\d_]{{3,40}} ){{0,2}}?)?"
@@ -229,7 +234,9 @@ def asked_of(question: str) -> QuestionTerms:
     # "Half past nine in the evening" is 21:30.
     of_day = _PARTS_OF_DAY if _CLOCK.search(question) else frozenset()
     words = content_terms(question, (phrase_terms(question) - specific - _FORM_WORDS - of_day) | implied)
-    numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
+    numbers = (
+        frozenset((*_NUMBERED.findall(question), *_NUMBERED_THING.findall(question))) | frozenset(filter(str.isdigit, names))
+    ) - dated
     # "Is the port 8443?" is answered by another number as well.
     numbers |= frozenset() if intent_of(question).kind is Kind.YES_NO else figures_in(question) - dated
     roles, deed_terms = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))

@@ -20,6 +20,7 @@ from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, nam
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
     SPANS,
+    degree_in,
     is_german,
     is_in_compound,
     kin_of,
@@ -280,7 +281,9 @@ def _judged_alone(question: str, terms: QuestionTerms, hit: Hit, settings: Relev
     found = judgement(terms, part) if part else None
     if part is None or found is None:
         return None
-    found = replace(found, is_typed=_is_typed(question, terms, part.fact))
+    # "It is 84 metres long" has the word that asks how long.
+    is_own = found.is_own or not degree_in(question).isdisjoint(terms_in(part.fact.content))
+    found = replace(found, is_typed=_is_typed(question, terms, part.fact), is_own=is_own)
     # "Which vendor built pump-house-7?": of a thing of a kind a fact that has nothing but the identifier says nothing.
     if _OF_A_KIND.match(question) and not (found.weighted or found.is_row or any(map(VERSION.fullmatch, terms.identifiers))):
         found = replace(found, covered=0.0)

@@ -74,7 +74,18 @@ _UNIT_IN = regex(
     rf"\b(?:\d++[.,]*+|{NUMERAL}|{NUMERAL_ELSEWHERE})\s?({'|'.join(unit for unit, _ in _UNITS)})(?![\w/])", re.IGNORECASE
 )
 _MEASURED = tuple((regex(rf"(?:{unit})(?![\w/])", re.IGNORECASE), words) for unit, words in _UNITS)
-_CURRENCY = regex(r"[$€£]\s?\d")
+# What other figures and names tell: a sum, when something is open, and on which day.
+_SHOWN = (
+    (regex(r"[$€£]\s?\d|\b(?:EUR|USD|GBP|CHF)\s?\d"), _MONEY),
+    (
+        regex(
+            r"\b\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]\.?m\.?|h|Uhr)?\s?(?:[-–]|to|till|until|bis|à)\s?\d{1,2}(?:[:.]\d\d)?\b(?![-/])",
+            re.IGNORECASE,
+        ),
+        "hours open opening",
+    ),
+    (regex(r"\b(?:Mon|Tue|Tues|Wed|Wednes|Thu|Thur|Thurs|Fri|Sat|Satur|Sun)(?:days?)?\b"), "day"),
+)
 
 
 @remembered(256)
@@ -82,26 +93,32 @@ def measured_in(text: str) -> frozenset[str]:
     """The terms for what the figures of a text measure."""
     units = set(_UNIT_IN.findall(text))
     words = [words for pattern, words in _MEASURED if any(map(pattern.match, units))] if units else []
-    words += [_MONEY] * bool(_CURRENCY.search(text))
+    words += [shown_words for pattern, shown_words in _SHOWN if pattern.search(text)]
     return frozenset(tokenize(" ".join(words)))
 
 
 # Verbs and prepositions that say little without what stands beside them, and words for anything or anybody.
 _LIGHT = frozenset(
     tokenize("""
-    go goes going went gone come comes came get gets got take takes took taken need needs needed use uses used find finds
+    go goes going went gone set sets acronym come comes came get gets got take takes took taken need needs needed use uses used find finds
     found put puts give gives gave keep keeps kept let lets want wants wanted may happen happens happened used needed taken
     found given kept said has having keeps thing things something anything people person exactly actually there here soon
     now do done around towards somebody someone anybody anyone after behind between during since through under until without
     """)
 )
-_HAD = frozenset(tokenize("got gets get hold holds habe hat ist war do does did")) | {"ist", "hat", "sind", "war", "wird"}
+_HAD = frozenset(tokenize("got gets get took takes take hold holds habe hat ist war do does did")) | {
+    "ist",
+    "hat",
+    "sind",
+    "war",
+    "wird",
+}
 _GERMAN = """
 der das den dem des ein eine einen einem einer eines und oder aber ist sind waren wird werden wurde wurden haben hatte im auf
 aus bei mit nach von vom zu zum zur für über unter um ab bis durch gegen ohne seit vor welche welcher welches welchem welchen
 wie viel viele wer wem wen wo wann warum weshalb wieso steht stehen liegt liegen befindet tun tut machen macht bekomme bekommen
 bekommt es er sie ich wir ihr mich mir uns euch sich nicht kein keine auch noch nur schon denn dass als wenn darf dürfen kann
-können muss müssen soll sollen mein meine meinen meiner unser unsere heißt heisst gibt lautet oft
+können muss müssen soll sollen hier mein meine meinen meiner unser unsere heißt heisst gibt lautet oft
 """
 # They are words of English as well.
 _GERMAN_TOO = "die was war man so will am hat an in du lange lang"
@@ -122,6 +139,9 @@ _HIRAGANA = regex("[\u3041-\u309f]")
 _APOSTROPHE = regex("['’]")
 # "What", "when", "how many": all questions of Japanese and Chinese are made of them.
 _ASKED_SIGNS = "何誰哪什么麼谁怎吗嗎呢"
+# Little words of Chinese, which stand within words of Japanese.
+_CHINESE_SIGNS = "是的在有多"
+_KANA = regex("[\u3041-\u30ff]")
 
 # Shorter beginnings are shared by chance.
 _KIN_LETTERS_MIN = 3
@@ -179,6 +199,10 @@ noise noisy loud sound sounds whine whining hum humming rattle rattling
 child children kid kids pupil pupils schoolchildren class
 """
 
+_CALENDAR = (
+    "monday tuesday wednesday thursday friday saturday sunday "
+    "january february march april june july august september october november december"
+)
 
 # Phrases of several words, and the one word that means as much.
 _SWITCHING = ("turn", "turns", "turned", "switch", "switches", "switched")
@@ -233,7 +257,8 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     content = terms - asking - light
     # Of pairs of characters: what is written in hiragana bends the words between, and with some signs questions are asked.
     written = (term for term in content if not term.isascii())
-    bent = {term for term in written if _HIRAGANA.search(term) or any(sign in term for sign in _ASKED_SIGNS)}
+    signs = _ASKED_SIGNS if _KANA.search(question) else f"{_ASKED_SIGNS}{_CHINESE_SIGNS}"
+    bent = {term for term in written if _HIRAGANA.search(term) or any(sign in term for sign in signs)}
     return (content - bent) or terms
 
 
@@ -317,4 +342,6 @@ def _same() -> dict[str, frozenset[str]]:
     for line in _SAME.strip().splitlines():
         terms = frozenset(tokenize(line))
         synonyms |= {term: synonyms.get(term, frozenset()) | terms for term in terms}
+    # A day or a month that is asked for may stand there with its first letters.
+    synonyms |= {term: terms_in(name[:3]) for name in _CALENDAR.split() for term in tokenize(name)}
     return synonyms

@@ -24,6 +24,8 @@ from hive_mind.cognition.answering.question_terms import focus_of
         ("Which flag was switched off?", {"disabl"}),
         ("Which Python version was dropped in plover 2.1?", {"drop"}),
         ("Under which licence is the plover available?", {"licenc"}),
+        ("What does RTO stand for?", set()),
+        ("What is vm.swappiness set to?", set()),
         ("Wann wurde das Freibad gebaut?", {"gebaut"}),
         ("Welche Farbe hat der Golf?", {"farb"}),
         ("朝食は何時からですか", {"朝食"}),

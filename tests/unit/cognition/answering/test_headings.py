@@ -245,6 +245,7 @@ def test_a_dotted_name_is_in_a_fact_or_its_owner_above_it(question: str, is_lack
     labels = (place_label(["Counter", "most_common(self, n)"]),)
     fact = hit("Unlike heap.push it sorts.", concept="most_common(self, n)", sources=("/lib/counters.py",), labels=labels).fact
     assert lacks_dotted(question, fact) is is_lacking
+    assert not lacks_dotted("In which line of app.py did it fail?", hit('File "/srv/mill/app.py", line 88').fact)
 
 
 def test_a_file_is_about_its_folders_too_and_about_no_version_of_them():

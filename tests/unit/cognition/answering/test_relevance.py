@@ -239,6 +239,26 @@ def test_where_a_figure_is_asked_for_only_a_fact_with_one_of_its_own_can_tell_it
     assert relevant(question, [warm], RelevanceSettings())
 
 
+@pytest.mark.parametrize("end", ["?", " go?"])
+def test_of_things_with_numbers_the_one_that_is_asked_for_is_meant(end: str):
+    buses = [hit(f"Last bus: 00:{line}", concept=f"Line {line} to the harbour", keyword=4.0) for line in (12, 14)]
+
+    assert [judged.hit for judged in relevant(f"When is the last bus of line 14{end}", buses, RelevanceSettings())] == buses[1:]
+    assert not relevant(f"When is the last bus of line 15{end}", buses, RelevanceSettings())
+
+
+def test_how_long_something_is_may_be_said_of_it():
+    told = hit("Sie ist 84 Meter lang.", before="Die Brücke wurde 1911 gebaut.", keyword=1.0)
+
+    assert relevant("Wie lang ist die Brücke?", [told], RelevanceSettings())
+    assert not relevant("Wie lang ist der Tunnel?", [told], RelevanceSettings())
+
+
+def test_who_took_it_is_told_without_taking():
+    assert known("Who took the minutes?", "Minutes: Mr Tran.")
+    assert not known("Who took the notes?", "Minutes: Mr Tran.")
+
+
 def test_whose_deputy_is_asked_for_is_told_by_nobody_who_has_one():
     master = hit("Ingrid Solheim is the harbour master.", keyword=9.0)
 

@@ -17,6 +17,7 @@ from hive_mind.ranking.tokens import tokenize
         ("ស្ពានចាស់ នៅឯណា?", set(tokenize("ស្ពានចាស់"))),
         ("ขั้วโลกเหนือ อยู่ที่ไหน", set(tokenize("ขั้วโลกเหนือ อยู่"))),
         ("ຂົວເກົ່າ ແມ່ນຫຍັງ", set(tokenize("ຂົວເກົ່າ ແມ່ນ"))),
+        ("What is vm.swappiness set to?", {"vm", "swappi"}),
         ("What do people need?", {"peopl", "need"}),
         ("After what time are records deleted?", {"time", "record", "delet"}),
     ],
@@ -29,6 +30,7 @@ def test_a_word_may_be_told_in_another() -> None:
     told = frozenset(tokenize("The captain brings the cargo."))
 
     assert met_in(tokenize("command carry harbour"), told) == set(tokenize("command carry"))
+    assert met_in(tokenize("Thursday Friday January"), frozenset(tokenize("Thu: 12 Jan"))) == set(tokenize("Thursday January"))
 
 
 def test_german_is_told_by_its_little_words() -> None:
