@@ -74,7 +74,7 @@ _UNIT_IN = regex(
     rf"\b(?:\d++[.,]*+|{NUMERAL}|{NUMERAL_ELSEWHERE})\s?({'|'.join(unit for unit, _ in _UNITS)})(?![\w/])", re.IGNORECASE
 )
 _MEASURED = tuple((regex(rf"(?:{unit})(?![\w/])", re.IGNORECASE), words) for unit, words in _UNITS)
-# What other figures and names tell: a sum, when something is open, and on which day.
+# Other figures and names tell a sum, when something is open, and on which day.
 _SHOWN = (
     (regex(r"[$€£]\s?\d|\b(?:EUR|USD|GBP|CHF)\s?\d"), _MONEY),
     (
