@@ -31,8 +31,7 @@ _DAYS = (
 # Figures that tell a time, and no other: a year, a day of a month, a time of day.
 _TIMES = (
     r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d|(?<![\d.])\d{1,2}[./](?:0?[1-9]|1[0-2])[./](?!\d\b)|\b\d{1,2}\s?[ap]\.?m\b|"
-    r"\b(?:at|by|um) \d|\bUhr\b|\b\d{1,2}\.?\s(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|"
-    r"\b(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.?\s\d{1,2}\b|\b(?-i:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b"
+    r"\b(?:at|by|um) \d|\bUhr\b|\b(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|\b(?-i:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b"
 )
 _SPANS = (
     "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
@@ -270,10 +269,7 @@ _AGE = _pattern(
     rf"\b(?:1[0-9]|20)\d\d\b|\b(?:aged?|born|built|alter|geboren|gebaut|baujahr)\b|\b(?:{_SPANS})[ -](?:old|of age|alt)\b|"
     rf"\b(?:is|are|was|were|turn\w{{0,3}}|ist|sind|war|waren|wird)\s(?:\w+\s){{0,2}}(?:\d{{1,3}}|{_NUMERAL})(?:\s(?:{_SPANS})\b|[.,;!]|$)"
 )
-_MONEY = _pattern(
-    rf"[$€£¥]|\b(?:EUR|USD|GBP|CHF)\s?\d|\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|"
-    r"\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
-)
+_MONEY = _pattern(rf"[$€£¥]|\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\.")
 _LENGTH = _pattern(rf"\d\s?(?:{_LENGTHS})\b")
 _DIMENSIONS = {
     kind: _pattern(rf"\b(?:{DEGREES[kind]}|{kind}|{nouns})\b")
@@ -290,7 +286,9 @@ _SITE = _pattern(
     rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{_MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://"
 )
 _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss|ß)e)")
-_PRICED = _pattern(r"\b(?:price|cost|fee|fare|rent|salary|wage|cents?|insured|\w*preis|kosten|gebühr|\w*miete|pacht)s?\b")
+_PRICED = _pattern(
+    r"\b(?:eur|usd|gbp|chf|price|cost|fee|fare|rent|salary|wage|cents?|insured|\w*preis|kosten|gebühr|\w*miete|pacht)s?\b"
+)
 _LASTING = _pattern(
     rf"(?<!\bnext )(?<!\blast )(?<!\bthis )\b(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries)\b|"
     rf"\b(?:until|till|since|bis|seit|always|forever)\b|"
@@ -407,10 +405,7 @@ _FORMS = (
         partial(_has, _PORT),
         is_figure=True,
     ),
-    _Form(
-        _pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"),
-        _has_sum,
-    ),
+    _Form(_pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"), _has_sum),
     _Form(_PRICE_ELSEWHERE, lambda text, question: _has_sum(text, question) or _has_number(text, question)),
     _Form(_pattern(r"(?m:^)(?>.*\bhow much (?:is|are|was|were) (?:a|an|the|one)\b)(?!.*\b(?:left|load|of)\b)"), _has_sum),
     _Form(

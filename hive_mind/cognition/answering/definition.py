@@ -24,7 +24,7 @@ _ASKED = tuple(
     for pattern in (
         rf"^(?:what|was)(?:['’]s| is| are| ist| sind)\s+(?:{_A})?{_NOUNS}$",
         rf"^define\s+(?:{_A})?{_NOUNS}$",
-        rf"^what (?:does|do)\s+(?:{_A})?{_NOUNS}\s+mean$",
+        rf"^what (?:does|do)\s+(?:{_A})?{_NOUNS}\s+(?:mean|stand for)$",
         rf"^was bedeute[nt]*\s+(?:{_A})?{_NOUNS}$",
     )
 )

@@ -65,7 +65,8 @@ _DONE = regex(r"[a-z]{2,20}[^e\W]ed")
 _LIGHT_VERBS = frozenset(
     """
     go goes come get take need use find put give keep have has had be do done want live tell tells show shows fit fits like
-    cost costs mean happen work available used needed taken found given kept said got becom become set acronym kostet tried try tries told
+    cost costs mean happen work available used needed taken found given kept said got becom become kostet tried try tries told set
+    acronym
     """.split()
 )
 # They say how or when, and not what.
@@ -154,6 +155,8 @@ _WHERE = regex(r"^(?:and |so |but )?where\b.*\b(?P<place>sit|sits|sitting|seated
 # "Why" wants a cause, and a text need not call it one.
 _WHY = regex(r"^(?:and |so |but )?why\b", re.IGNORECASE)
 _IMPLIED = frozenset(tokenize("cause"))
+# "RTO: recovery time objective" need not say that RTO stands for it.
+_UNSAID = frozenset(tokenize("acronym"))
 
 _DIGIT = regex(r"\d")
 # "lift 2", and not "2 lifts" or "at 2".
@@ -226,7 +229,7 @@ def asked_of(question: str) -> QuestionTerms:
     coded += [terms for terms in dotted if not terms & dated]
     identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
     # All nouns of German begin with a capital.
-    kinds = _terms(_KIND, question) | _terms(_WHERE, question) | _terms(_KIND_ELSEWHERE, question)
+    kinds = _terms(_KIND, question) | _terms(_WHERE, question) | _terms(_KIND_ELSEWHERE, question) | _UNSAID
     proper = [] if is_german(question) else [terms for terms in named if terms not in coded and not terms <= kinds]
     names: frozenset[str] = frozenset().union(*proper)
     specific = dated.union(*coded, names)

@@ -100,10 +100,11 @@ def measured_in(text: str) -> frozenset[str]:
 # Verbs and prepositions that say little without what stands beside them, and words for anything or anybody.
 _LIGHT = frozenset(
     tokenize("""
-    go goes going went gone set sets acronym come comes came get gets got take takes took taken need needs needed use uses used find finds
+    go goes going went gone come comes came get gets got take takes took taken need needs needed use uses used find finds
     found put puts give gives gave keep keeps kept let lets want wants wanted may happen happens happened used needed taken
     found given kept said has having keeps thing things something anything people person exactly actually there here soon
     now do done around towards somebody someone anybody anyone after behind between during since through under until without
+    set sets
     """)
 )
 _HAD = frozenset(tokenize("got gets get took takes take hold holds habe hat ist war do does did")) | {
