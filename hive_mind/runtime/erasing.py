@@ -95,6 +95,9 @@ class Eraser:
             for one in await lacking(memory.local, erasures):
                 scope = await memory.erase([one], now_ms * 1000, everything=Erasures([one]).covers_agent(name))
                 facts, episodes = facts + len(scope.facts), episodes + len(scope.episodes)
+                # It sleeps since, and would count as it was before.
+                async with memory.local.awake():
+                    pass
         unconfirmed = [erasure for erasure in erasures if registry.get(erased_key(self._node, erasure)) is None]
         if not unconfirmed:
             return

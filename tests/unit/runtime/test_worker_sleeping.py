@@ -1,11 +1,14 @@
 """Agents of a worker fall asleep when nobody wants them, unless they would forget, and wake when they are asked."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hive_mind.errors import InvalidInput
+from hive_mind.model.erasure import erasure_of
 from tests.unit.runtime.worker_builders import NAMES, agent, config, running, with_agent
 from tests.waiting import until
 
@@ -62,3 +65,16 @@ async def test_an_agent_can_be_sent_to_sleep(tmp_path: Path) -> None:
         await until(lambda: worker.status().is_ready)
         await worker.call("ada", "sleep")
         assert agent(worker, "ada").phase == "asleep"
+
+
+async def test_an_agent_from_which_something_was_erased_is_counted_without_it_and_not_called_asleep(tmp_path: Path) -> None:
+    whole = config(tmp_path, store="sqlite")
+    tuning = replace(whole.tuning, standing=replace(whole.tuning.standing, moderators=("ben",)))
+    async with running(msgspec.structs.replace(whole, tuning=tuning)) as worker:
+        await until(lambda: worker.status().is_ready)
+        for name, thing in (("ada", "gate"), ("ada", "wall"), ("ben", "door")):
+            await worker.call(name, "store", content=f"The {thing} is blue.", source=thing)
+        await until(lambda: agent(worker, "ada").facts == 2)
+        await worker.call("ben", "erase", erasures=[erasure_of("source", "wall").key])
+        await until(lambda: agent(worker, "ada").facts == 1)
+        assert agent(worker, "ada").phase == "ready"
