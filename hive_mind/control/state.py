@@ -148,7 +148,8 @@ class FleetFolder:
         """The manifest applied last, or that of a revision. Raises `InvalidInput` where there is none."""
         path = self.manifest if revision is None else self._revision(revision)
         try:
-            return path.read_text(encoding="utf-8")
+            # One that was damaged is another manifest: the next apply replaces it, and delete needs none.
+            return path.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             revisions = ", ".join(map(str, self.kept_revisions())) or "none"
             problem = "no manifest was applied" if revision is None else f"there is no revision {revision}; kept: {revisions}"

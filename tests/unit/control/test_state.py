@@ -84,6 +84,8 @@ def test_the_last_ten_revisions_are_kept(tmp_path: Path) -> None:
     assert (folder.manifest_text(), folder.manifest_text(3)) == ("manifest 12", "manifest 3")
     with pytest.raises(InvalidInput, match="no revision 2; kept: 3, 4"):
         folder.manifest_text(2)
+    folder._revision(3).write_bytes(b"manifest \xff")
+    assert folder.manifest_text(3) == "manifest \N{REPLACEMENT CHARACTER}"
 
 
 def test_a_fleet_that_was_never_applied_has_no_manifest(tmp_path: Path) -> None:
