@@ -83,7 +83,7 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
     turns = total = 0
     for line in map(str.strip, lines):
         total += bool(line)
-        turn = _labelled(line)
+        turn = _labelled(line) if ":" in line else None
         if turn is None:
             continue
         turns += 1
