@@ -178,7 +178,7 @@ def rows_of(lines: Sequence[str]) -> Rows | None:
     lines = lines[1:] if lines and _SEPARATOR_NAMED.fullmatch(lines[0]) else lines
     if len(lines) < _LINES_MIN or any(_MARKED.match(line) for line in lines):
         return None
-    for separator in _SEPARATORS:
+    for separator in (sign for sign in _SEPARATORS if sign in lines[0]):
         rows = _records(lines, separator)
         if len(rows) >= _LINES_MIN and _is_table(rows, separator):
             header = _is_header(rows)
@@ -206,7 +206,7 @@ def record_of(fact: Fact) -> TableRecord | None:
 
 @remembered(256)
 def _record_of(header: str, content: str, concept: str) -> TableRecord | None:
-    for separator in ",;|":
+    for separator in (sign for sign in ",;|" if sign in header):
         rows = _records([header, content], separator)
         if len(rows) == 2 and _is_header(rows) and rows[1].fields[0] == concept:
             return TableRecord(header, rows[1].fields) if _is_table(rows, separator) else None
@@ -215,8 +215,6 @@ def _record_of(header: str, content: str, concept: str) -> TableRecord | None:
 
 def _records(lines: Sequence[str], separator: str) -> list[TableRow]:
     """The records of lines that have equally many fields, two at least, and say in the first what they are about."""
-    if separator not in lines[0]:
-        return []
     try:
         return list(_read(lines, separator))
     except (csv.Error, ValueError):
