@@ -184,14 +184,16 @@ def introduced(layout: Iterable[Block]) -> Iterator[Block]:
     waiting: Block | None = None
     items: list[Block] = []
     for block in layout:
-        if waiting is not None and _goes_on(waiting, items, block):
-            items.append(block)
-            continue
-        yield from _together(waiting, items)
+        if waiting is not None:
+            if _goes_on(waiting, items, block):
+                items.append(block)
+                continue
+            yield from _together(waiting, items)
         waiting, items = (block if _introduces(block) else None), []
         if waiting is None:
             yield block
-    yield from _together(waiting, items)
+    if waiting is not None:
+        yield from _together(waiting, items)
 
 
 def _introduces(block: Block) -> bool:
@@ -208,10 +210,8 @@ def _goes_on(lead: Block, blocks: Sequence[Block], block: Block) -> bool:
     return block.layout is Layout.CODE or (lead.layout is Layout.PROSE and block.layout is Layout.ITEM)
 
 
-def _together(lead: Block | None, blocks: Sequence[Block]) -> Iterator[Block]:
+def _together(lead: Block, blocks: Sequence[Block]) -> Iterator[Block]:
     """A lead with what it introduces. Items stand for themselves besides; those of long or nested lists do so alone."""
-    if lead is None:
-        return
     *before, last = sentences(lead.text)
     text = "\n".join([last, *(block.text for block in blocks)])
     is_list = bool(blocks) and blocks[0].layout is Layout.ITEM
