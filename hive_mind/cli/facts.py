@@ -46,9 +46,9 @@ from hive_mind.cli.output import (
     show_table,
     shown_source,
 )
-from hive_mind.cli.running import CommandError, Stopped
+from hive_mind.cli.running import CommandError, cut_short
 from hive_mind.counted import counted
-from hive_mind.errors import InvalidInput, reason_of
+from hive_mind.errors import BackendError, InvalidInput, reason_of
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.aggregation import Kind
 from hive_mind.model.bounds import BOUNDS, OF_A_LIST
@@ -379,7 +379,7 @@ async def _import(file: str, lines: FileLines, settings: Settings, agent: str, o
 
 
 async def _taken_in(target: "Unindexed", lines: FileLines, report: ProgressPrinter) -> "Imported":
-    """Raises `Stopped`, saying how far it came, when it is cancelled."""
+    """Raises `Stopped` when it is cancelled, and `BackendError`; says how far it came."""
     from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 
     reached = 0, 0
@@ -392,10 +392,10 @@ async def _taken_in(target: "Unindexed", lines: FileLines, report: ProgressPrint
     batch = BATCH_EMBEDDED if target.embeds else BATCH_RECORDS
     try:
         return await import_all(lines, target.keep, target.meta, batch_records=batch, progress=show)
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, BackendError) as error:
         line, total = reached
         far = f"{line:,} of {counted(total, 'line')} are kept" if line else "nothing was imported yet"
-        raise Stopped(f"stopped; {far}: import the same again to go on") from None
+        raise cut_short(error, f"{far}: import the same again to go on") from None
 
 
 class _Export:

@@ -120,6 +120,14 @@ class Stopped(Exception):
     """Ctrl-C, or a signal that is treated like it, with one line that says what was kept."""
 
 
+def cut_short(error: BaseException, far: str) -> BaseException:
+    """The error to raise where work in parts was cancelled or failed; it, or a line, says how far that came."""
+    if isinstance(error, asyncio.CancelledError):
+        return Stopped(f"stopped; {far}")
+    say(f"failed; {far}")
+    return error
+
+
 Work = Callable[..., Coroutine[Any, Any, None] | None]
 
 

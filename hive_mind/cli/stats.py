@@ -21,8 +21,9 @@ from hive_mind.cli.output import (
     show_table,
     shown_source,
 )
-from hive_mind.cli.running import Stopped
+from hive_mind.cli.running import cut_short
 from hive_mind.counted import counted
+from hive_mind.errors import BackendError
 from hive_mind.model.aggregation import MemoryStatistics
 from hive_mind.model.content import KnownSource
 from hive_mind.model.decoding import converted
@@ -141,6 +142,6 @@ async def _reembed(memory: "CognitiveMemory", report: ProgressPrinter) -> int:
 
     try:
         return await memory.reembed(show)
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, BackendError) as error:
         number, total = reached
-        raise Stopped(f"stopped; {number} of {total} texts embedded, all kept: run it again to go on") from None
+        raise cut_short(error, f"{number} of {total} texts embedded, all kept: run it again to go on") from None

@@ -1,6 +1,7 @@
 """On a disk that fills, or that nobody may write to, commands say what is safe, answer what they can, and are not alarmed."""
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -11,8 +12,10 @@ from subprocess import PIPE
 
 import pytest
 
+from benchmarks.importing import lines
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.sampled import usually
+from tests.servers.openai_compatible import OpenAICompatibleServer
 from tests.servers.quota import files_of_at_most, filled
 
 QUESTION, QUOTE = "When does the ferry to Corrin leave?", "The ferry to Corrin leaves at nine."
@@ -47,6 +50,33 @@ def test_what_is_safe_is_said_when_the_disk_fills_in_the_middle_of_learning(tmp_
     assert "are kept: learn it again" in ended.err
     assert hive_mind("learn", file).code == 0
     assert hive_mind("stats", "-o", "json").json["facts"] == 6000
+
+
+def test_what_is_kept_is_said_when_the_disk_fills_in_the_middle_of_an_import(tmp_path: Path) -> None:
+    hive_mind, file = HiveMind(tmp_path / "home"), tmp_path / "memory.jsonl"
+    file.write_text("".join(f"{line}\n" for line in lines(6000, seed=1)))
+    with files_of_at_most(2 * MEGABYTE):
+        ended = hive_mind("facts", "import", file)
+    (kept,) = re.findall(r"failed; ([\d,]+) of [\d,]+ lines are kept: import the same again to go on", ended.err)
+    assert (ended.code, "check the disk" in ended.err) == (1, True), ended.err
+    again = hive_mind("facts", "import", file, "-o", "json")
+    assert (again.code, again.json["skipped_lines"]) == (0, int(kept.replace(",", "")))
+
+
+def test_what_is_kept_is_said_when_the_disk_fills_while_all_is_embedded_again(tmp_path: Path) -> None:
+    hive_mind = HiveMind(tmp_path / "home")
+    assert (
+        hive_mind("learn", "-", stdin="\n\n".join(f"Pump {number} stands in hall {number % 7}." for number in range(600))).code
+        == 0
+    )
+    with OpenAICompatibleServer(dimension=1024) as model:
+        embedding = {"HIVE_MIND_EMBED_URL": model.base_url, "HIVE_MIND_EMBED_MODEL": "m", "HIVE_MIND_EMBED_KEY": "k"}
+        hive_mind = hive_mind.with_environment(HIVE_MIND_EMBED="openai", **embedding)
+        with files_of_at_most(MEGABYTE):
+            ended = hive_mind("reembed")
+        (kept,) = re.findall(r"failed; (\d+) of 600 texts embedded, all kept: run it again to go on", ended.err)
+        assert (ended.code, "check the disk" in ended.err, 0 < int(kept) < 600) == (1, True, True), ended.err
+        assert hive_mind("reembed", "-o", "json").json["embedded"] == 600 - int(kept)
 
 
 def test_a_doctor_does_not_call_a_full_disk_ready(at_disk: HiveMind, tmp_path: Path) -> None:
