@@ -19,6 +19,7 @@ from hive_mind.model.bounds import DIMENSIONS_MAX
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
+from hive_mind.ranking.scripts import LATIN, is_read, probes, script_of
 from hive_mind.store import Narrow, PutVector, SetMeta
 
 Vector = NDArray[np.float32]
@@ -48,6 +49,7 @@ class VectorSource:
     _embedder: Embedder
     _recent: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _ahead: dict[str, Vector] = field(default_factory=dict)
+    _scripts_read: dict[str, bool] = field(default_factory=dict)
     _has_failed: bool = False
 
     def __post_init__(self) -> None:
@@ -127,14 +129,20 @@ class VectorSource:
         return [PutVector(self.model, vector_key(self.model, text), vector) for text, vector in zip(texts, vectors, strict=True)]
 
     async def of_query(self, text: str) -> Vector | None:
-        """The query's vector, or None: then keywords have to do."""
+        """The query's vector, or None, also where the model can't read the query's script: then keywords have to do."""
         if not self.is_on:
             return None
         try:
-            return await self.surely_of_query(text)
+            return await self.surely_of_query(text) if await self._reads(script_of(text)) else None
         except BackendError as error:
             self._report(error)
             return None
+
+    async def _reads(self, script: str) -> bool:
+        """Whether the model reads a script, which it is asked once."""
+        if script != LATIN and script not in self._scripts_read:
+            self._scripts_read[script] = is_read(np.array(await self._embed(probes(script))))
+        return self._scripts_read.get(script, True)
 
     async def surely_of_query(self, text: str) -> Vector:
         """The same of a model that is on. Raises `BackendError` when it fails."""
