@@ -368,7 +368,11 @@ class RunningMember:
 
     async def close(self) -> None:
         """Finish what is under way; others keep what this one had to say, or it says it when it comes back. Twice is fine."""
-        await self.closing.aclose()
+        try:
+            await self.closing.aclose()
+        finally:
+            # A caller who gave up on closing left it to go on, and the journal is locked until it is over.
+            await self.runner.close()
 
     @property
     def _refusal(self) -> str:
