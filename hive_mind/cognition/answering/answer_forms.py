@@ -55,7 +55,7 @@ _COLOURS = (
 )
 # The person meant need not have a name.
 _PEOPLE = (
-    "team|staff|crew|committee|guard|deputy|everybody|nobody|somebody|(?:grand)?(?:mother|father)|uncle|aunt|neighbou?rs?|people|"
+    "team|staff|crew|committee|guard|deputy|(?:any|every|no|some)(?:body|one)|(?:grand)?(?:mother|father)|uncle|aunt|neighbou?rs?|people|"
     "users?|root|caretaker|porter|brother|sister|wife|husband|son|daughter|child(?:ren)?|friends?|colleagues?|boss|mayor|"
     "apprentices?|trainees?|interns?|nurses?|chair|clerks?|landlord|tenants?|customers?|students?|captain|president|minister|"
     "(?:engine|manag|offic|driv|teach|own|found|build|keep|buy|sell|farm|bak|paint|work|play|lead|sing|writ|lawy)ers?|"
@@ -256,7 +256,7 @@ _ROLE = _pattern(
     r"^(?:(?:and |so |but )?who(?:['’]s| is| was)|wer (?:ist|war)) "
     r"(?:.{1,60}['’]s|the|our|your|my|his|her|their|der|die|das|unsere?)\b"
 )
-_ANYBODY_OF_MANY = _pattern(r"people|root|everybody|nobody|somebody|\w+(?<!s)s|\w*men|children|team|staff|crew")
+_ANYBODY_OF_MANY = _pattern(r"people|root|(?:any|every|no|some)(?:body|one)|\w+(?<!s)s|\w*men|children|team|staff|crew")
 _PERSON = _pattern(r"\b(?:person|head|chief|contact)\b")
 _WHEN = _pattern(
     rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS})\b|"

@@ -57,6 +57,18 @@ _CALLED = regex(r"(?:\b(?:called|named|known as|heißt|nennt man)(?: an?| eine?)
 _QUESTION_CHARS_MAX = 120
 
 
+# "What is billiard?", "Billiard is a fork of …"
+_WHAT_IS = regex(r"^what(?:['’]s| is| are) (?:an? )?(?P<thing>[\w.-]+)\W*$", re.IGNORECASE)
+_IS = regex(r"^\W*(?:(?:an?|the) )?(?P<thing>[\w.-]+)\W+(?:is|are) (?:an?|the)\b", re.IGNORECASE)
+_DEFINING_BONUS = 0.3
+
+
+def defining_bonus(question: str, fact: Fact) -> float:
+    """An addition to the score of a fact that begins with what the thing is that is asked about."""
+    what, said = _WHAT_IS.match(question), _IS.match(fact.content)
+    return _DEFINING_BONUS * bool(what and said and what["thing"].casefold() == said["thing"].casefold())
+
+
 class _Asked(NamedTuple):
     """The thing to define, word by word. `is_kind`: any of its kind."""
 

@@ -14,6 +14,7 @@ from functools import partial
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.counterparts import about_what_is_named
+from hive_mind.cognition.answering.definition import defining_bonus
 from hive_mind.cognition.answering.headings import notes_around, opening_bonus
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
@@ -180,7 +181,10 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     if not judged:
         return not_known(hits)
     terms = asked_of(as_in_memory)
-    scores = [hit.score + opening_bonus(text, hit.fact) for hit in (judged_hit.hit for judged_hit in judged)]
+    scores = [
+        hit.score + opening_bonus(text, hit.fact) + defining_bonus(text, hit.fact)
+        for hit in (judged_hit.hit for judged_hit in judged)
+    ]
     by_score = sorted(zip(judged, scores, strict=True), key=lambda pair: -pair[1])
     ranked = strong(by_score, settings.score_share_min)
     parts = [asked_of(part) for part in asked_parts]

@@ -182,6 +182,7 @@ licence licences license licenses licensed licensing
 disable disables disabled
 enable enables enabled
 acronym abbreviation abbreviated contraction
+last final
 allow allowed permit permitted may
 expire expires expired valid
 refuse refuses refused reject rejected denied deny

@@ -26,6 +26,7 @@ from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_an
         ("What is the IP address of db-7?", "db-7 is at 10.20.4.30.", "db-7 refused the connection at 02:55:00."),
         ("Who sold the boat?", "Ana sold the boat.", "The boat was sold."),
         ("Who may come in?", "The guard lets everybody in.", "The door is open."),
+        ("Who may come in?", "It is open to anyone with a key.", "It is open with a key."),
         ("When does the ferry leave?", "It leaves at nine.", "The ferry is blue."),
         ("When was the pump bought?", "In March 2021.", "The pump stops below 2.8 bar."),
         ("When was plover 5.2 released?", "On 24.12.2031.", "plover 5.2.0 and 5.3.1 need Python 3."),

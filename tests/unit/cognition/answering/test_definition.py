@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.definition import may_define
+from hive_mind.cognition.answering.definition import defining_bonus, may_define
 from tests.unit.cognition.reading import hit
 
 
@@ -67,3 +67,17 @@ def test_a_row_says_what_a_field_of_its_own_is():
     assert may_define("What is a crane operator?", row)
     assert may_define("What is a bowline?", cell)
     assert not may_define("What is a knot?", cell)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_first"),
+    [
+        ("Bollards is a program.", True),
+        ("**bollards** is the tool for it.", True),
+        ("The bollards.ropes instance.", False),
+        ("Ropes and bollards are a risk.", False),
+    ],
+)
+def test_what_begins_with_what_the_thing_is_comes_first(told: str, is_first: bool):
+    assert (defining_bonus("What is bollards?", hit(told).fact) > 0) is is_first
+    assert defining_bonus("What is bollards for?", hit(told).fact) == 0.0
