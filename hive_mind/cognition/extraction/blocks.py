@@ -90,6 +90,7 @@ _CHECKED = regex(r"\A\[[ xX]\]\s+")
 _QUOTE = regex(r"(?:>[ \t]?){1,8}")
 _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
 _KEYED = regex(r"[^\s:.][^:.]{0,40}(?::\s|：)|[\w.-]{1,60}\s?=\s?\S")
+_COLUMNS = regex(r"\S\s{3}")
 _FENCE = ("```", "~~~")
 _SET_IN = ("    ", "\t")
 _STOPS = (*SENTENCE_STOPS, ":", ";")
@@ -305,7 +306,7 @@ class _Layouter:
         last = self._parts[-1]
         if last.endswith(_STOPS):
             return False
-        if _KEYED.match(line):
+        if _KEYED.match(line) or _COLUMNS.search(line):
             return False
         return line[0].islower() or len(last) >= _WRAPPED_LINE_CHARS_MIN
 

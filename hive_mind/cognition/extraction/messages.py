@@ -161,6 +161,7 @@ _LABEL = regex(
     r"(?P<who>[^\W\d_](?:[\w .'’-]{0,60}[\w.])??)[*_]{0,3}(?P<verb>\s(?:commented|wrote|replied|said|opened this \w{1,10}))?"
     rf"(?:\son)?\s{{0,4}}[-–—|,·(\[]?\s{{0,4}}(?<=[\s(\[])(?P<when>(?:{_DAY})(?:(?:,|\sat)?\s?{_CLOCK})?|{_CLOCK})[)\]]?"
 )
+_COPIED = regex(r"\S\s{2}\d{1,2}:\d{2}(?:\s?[AP]M)?\s*$")
 _LABELS_MIN = 3
 
 
@@ -289,7 +290,9 @@ def _labels(lines: Sequence[str]) -> list[_Head]:
     labels: list[_Head] = []
     is_marked = False
     for place, line in enumerate(lines):
-        text = line.strip(" \t#*_>@:") if len(line) <= _LABEL_CHARS_MAX and not (place and lines[place - 1].strip()) else ""
+        # Copies of chats leave out the empty line: "ana  10:14 AM".
+        begins = not (place and lines[place - 1].strip()) or _COPIED.search(line) is not None
+        text = line.strip(" \t#*_>@:") if len(line) <= _LABEL_CHARS_MAX and begins else ""
         match = _LABEL.fullmatch(text) if text[-1:].isalnum() or text[-1:] in ("]", ")", ".") else None
         if match is None or len(match["who"].split()) > _NAME_WORDS_MAX:
             continue

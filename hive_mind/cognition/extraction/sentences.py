@@ -20,7 +20,14 @@ from dataclasses import dataclass, field, replace
 from hive_mind.cognition.extraction.blocks import Block, Layout
 from hive_mind.cognition.extraction.messages import ANSWER_LABELS
 from hive_mind.cognition.extraction.separated import message_of
-from hive_mind.cognition.extraction.statements import STOPS_OF_SCRIPTS, UNSPACED_STOPS, is_polite, is_question, is_statement
+from hive_mind.cognition.extraction.statements import (
+    STOPS_OF_SCRIPTS,
+    UNSPACED_STOPS,
+    is_polite,
+    is_question,
+    is_statement,
+    is_terse_statement,
+)
 from hive_mind.counted import counted
 from hive_mind.regex import regex
 
@@ -235,10 +242,24 @@ def cut(layout: Iterable[Block], sentence_chars_max: int, utterance_chars_max: i
         else:
             parts = sentences(block.text, sentence_chars_max)
         if block.layout is not Layout.UTTERANCE:
+            if block.layout in (Layout.PROSE, Layout.ITEM):
+                parts = _with_fragments(parts, sentence_chars_max)
             yield from (Piece(part, block, (part,)) for part in parts)
             continue
         for group in grouped(parts, utterance_chars_max):
             yield Piece(group, block, tuple(sentences(group, sentence_chars_max)))
+
+
+def _with_fragments(parts: Sequence[str], chars_max: int) -> list[str]:
+    """The sentences, with what says too little to stand alone behind the one it follows: "Train to Corrin. Hotel Mill."."""
+    whole: list[str] = []
+    for part in parts:
+        is_alone = is_statement(part) or is_question(part) or is_polite(part) or is_terse_statement(part)
+        if whole and not is_alone and is_statement(whole[-1]) and len(whole[-1]) + len(part) < chars_max:
+            whole[-1] = f"{whole[-1]} {part}"
+        else:
+            whole.append(part)
+    return whole
 
 
 def _code(text: str) -> Iterator[str]:

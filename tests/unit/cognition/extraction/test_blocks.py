@@ -82,6 +82,11 @@ def test_wrapped_lines_are_one_paragraph_and_an_empty_line_ends_it():
     ]
 
 
+def test_lines_in_columns_are_not_joined():
+    text = "name                       state                  starts\nledger-6f9c7d              running                0"
+    assert [block.text for block in blocks(text)] == text.split("\n")
+
+
 def test_short_lines_with_labels_are_not_joined():
     assert [block.text for block in blocks("Owner: Ana\nbudget: 5 EUR")] == ["Owner: Ana", "budget: 5 EUR"]
 

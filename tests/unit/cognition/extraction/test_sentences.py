@@ -1,6 +1,7 @@
 import pytest
 
-from hive_mind.cognition.extraction.sentences import grouped, pieces, sentences
+from hive_mind.cognition.extraction.blocks import blocks
+from hive_mind.cognition.extraction.sentences import cut, grouped, pieces, sentences
 
 
 def test_a_sentence_ends_at_its_stop_and_not_at_an_abbreviation():
@@ -15,6 +16,16 @@ def test_a_sentence_ends_at_its_stop_and_not_at_an_abbreviation():
         "The end came.",
     ]
     assert sentences("El taller abre a las 8 h. El jefe es Julio.") == ["El taller abre a las 8 h.", "El jefe es Julio."]
+
+
+def test_a_fragment_stays_with_the_sentence_it_follows():
+    layout = blocks("Day 3: train to Corrin, one hour. Hotel Mill. Bus 4 goes back. Is it far? No.")
+    assert [piece.text for piece in cut(layout, 1000, 300)] == [
+        "Day 3: train to Corrin, one hour. Hotel Mill.",
+        "Bus 4 goes back.",
+        "Is it far?",
+        "No.",
+    ]
 
 
 def test_a_quoted_question_does_not_end_the_sentence_around_it():
