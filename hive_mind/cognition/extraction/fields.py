@@ -1,8 +1,8 @@
 """Fields: lines of "key: value" or "key = value", laid out as the lists and sections that people read in them.
 
-Keys set in below another stand under it, as in a list within a list: the level under "staging". A line right above fields is
-their title ("[mail]", "Line 12 to the harbour"), and where several groups of fields begin with the same key, each is about its
-first value, and its name.
+Keys set in below another stand under it, as in a list within a list: the level under "staging"; so do lines in braces. A line
+right above fields is their title ("[mail]", "Line 12 to the harbour"), and where several groups of fields begin with the same
+key, each is about its first value, and its name.
 """
 
 from collections import Counter
@@ -20,6 +20,8 @@ _ITEM = regex(r"-\s+\S")
 _SECTION = regex(r"\[{1,2}(?P<title>[^\[\]]{1,60})\]{1,2}")
 _NO_TITLE = regex(r"[-*+•▪◦>|#`$/]|\d{1,3}[.)]\s")
 _RULE = regex(r"-{3,}|={3,}")
+_OPEN = ("{", "(")
+_REMARK = regex(r"(?:--|//+|#+|/?\*+/?)\s*")
 _FENCES = ("```", "~~~")
 _NAMING_CHARS_MAX, _BELOW_MIN = 60, 2
 _TITLE = "###### "
@@ -37,6 +39,8 @@ def laid_out(lines: Sequence[str]) -> Sequence[str]:
         return lines
     if _is_outline(lines):
         return list(_as_items(lines))
+    if _is_braced(lines):
+        return list(_in_braces(lines))
     return list(_titled(lines))
 
 
@@ -69,6 +73,22 @@ def _is_outline(lines: Sequence[str]) -> bool:
         match and following and not match["value"] and following["value"] and _may_hang(line) and _indent(line) < _indent(below)
         for (match, line), (following, below) in pairwise(zip(matches, told, strict=True))
     )
+
+
+def _is_braced(lines: Sequence[str]) -> bool:
+    """Whether all lines that are not set in open a brace, close one, end a statement or remark on one."""
+    told = [line.rstrip() for line in lines if line.strip()]
+    is_nested = any(line.endswith(_OPEN) and _indent(line) < _indent(below) for line, below in pairwise(told))
+    return is_nested and all(line[0].isspace() or line.endswith((*_OPEN, ";", "}", ")")) or _REMARK.match(line) for line in told)
+
+
+def _in_braces(lines: Sequence[str]) -> Iterator[str]:
+    """Each line as an item below the one that opens the brace around it."""
+    for line in lines:
+        text = line.strip()
+        remark = _REMARK.match(text)
+        text = text[remark.end() if remark else 0 :].rstrip(" ={(")
+        yield f"{' ' * _indent(line)}- {text}" if any(map(str.isalnum, text)) else ""
 
 
 def _indent(line: str) -> int:

@@ -49,8 +49,25 @@ from tests.unit.cognition.reading import candidates
                 "Stock: 3": "KT-2: Teapot",
             },
         ),
+        (
+            "-- All boats of the mill\nCREATE TABLE boats (\n  name TEXT NOT NULL,\n  berth INT DEFAULT 4\n);\n",
+            {
+                "All boats of the mill": "general",
+                "CREATE TABLE boats": "CREATE TABLE",
+                "name TEXT NOT NULL,": "CREATE TABLE boats",
+                "berth INT DEFAULT 4": "CREATE TABLE boats",
+            },
+        ),
+        (
+            "server {\n    listen 8443 ssl;\n    location /api {\n        proxy_pass http://10.0.0.7:9000;\n    }\n}\n",
+            {
+                "listen 8443 ssl;": "server",
+                "location /api": "server",
+                "proxy_pass http://10.0.0.7:9000;": "server: location /api",
+            },
+        ),
     ],
-    ids=["keys within keys", "sections", "a line above", "cards"],
+    ids=["keys within keys", "sections", "a line above", "cards", "tables", "braces"],
 )
 def test_fields_are_about_what_they_stand_under(text: str, concepts: dict[str, str]):
     assert {candidate.content: candidate.concept for candidate in candidates(text)} == concepts
@@ -71,5 +88,17 @@ def test_what_has_no_fields_below_a_title_stays_as_it_is(text: str):
 
 
 def test_time_grows_with_the_lines_and_not_with_their_square():
-    hostile = ["a: b\n  c: d\n", "a:\n  b:\n", "a: b\n---\n", "x\na: b\n---\n", "[x]\na = b\n", "a = " * 9, "- " * 9, '"a":' * 9]
+    hostile = [
+        "a: b\n  c: d\n",
+        "a:\n  b:\n",
+        "a: b\n---\n",
+        "x\na: b\n---\n",
+        "[x]\na = b\n",
+        "a = " * 9,
+        "- " * 9,
+        "a {\n  b;\n",
+        "  }\n",
+        "#" * 9,
+        '"a":' * 9,
+    ]
     assert costly(lambda text: laid_out(text.splitlines()), hostile, 20_000) == []
