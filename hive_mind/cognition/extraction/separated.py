@@ -290,6 +290,10 @@ _STAMPED = regex(
     re.DOTALL,
 )
 _YEARLESS = regex(rf"(?P<day>(?:{_MONTHS})[ ]{{1,2}}\d{{1,2}})[ ](?P<clock>\d{{2}}:\d{{2}}:\d{{2}})")
+# Servers of the web put who asks ahead of the time.
+_ACCESS = regex(
+    r"\S{1,80} \S{1,40} \S{1,80} \[(?P<day>\d{1,2}/[A-Z][a-z]{2}/\d{4}):(?P<clock>\d{2}:\d{2}:\d{2})\s?[^\]\s]{0,6}\] \""
+)
 _HAS_DAY = regex(rf"{_FULL}|{_SYSLOG}")
 
 
@@ -304,6 +308,8 @@ class LogLine:
 
 def log_line_of(line: str) -> LogLine | None:
     """The log line in a line of text, if it begins with a time as logs have it and says something behind it."""
+    if access := _ACCESS.match(line):
+        return LogLine(f"{access['day'].replace('/', ' ')} {access['clock']}", line, is_marked=True)
     match = _STAMPED.match(line)
     if match is None or not match["message"].strip():
         return None

@@ -22,6 +22,13 @@ def test_every_line_is_one_fact_with_its_own_time():
     )
 
 
+def test_who_asked_a_server_of_the_web_stands_ahead_of_the_time():
+    lines = [
+        f'203.0.113.{n} - - [10/Oct/2025:13:55:3{n} +0000] "GET /boats/{n} HTTP/1.1" 200 232 "-" "curl/8.4.0"' for n in (6, 7)
+    ]
+    assert [(c.content, c.said_at) for c in candidates("\n".join(lines))] == [(line, "2025-10-10T13:55") for line in lines]
+
+
 def test_a_log_line_is_about_what_its_message_names_and_follows_from_nothing():
     assert next((c.concept, c.before, c.labels) for c in candidates(LOG)) == ("db1", "", ())
     assert {"INFO", "ERROR", "WARN"}.isdisjoint(name for c in candidates(LOG) for name in c.entities)
