@@ -241,7 +241,7 @@ _COUNTED = regex(
 )
 _OF_THEM = regex(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
 _YEARS = regex(r"(?<![\w.,/-])(?:1\d|20)\d\d(?![\w,/-])(?!\.\d)")
-_TOTAL = regex(r"[:=] ?\d[\d.,]*$")
+_TOTAL = regex(r"[:=] ?\d[\d.,]*$|\.{4} ?\d")
 # "three colonies of bees", "stock: 12".
 _COUNTED_WORDS = 3
 _REPLY_WORDS = 8
@@ -292,7 +292,7 @@ _PRICED = _pattern(
 _LASTING = _pattern(
     rf"(?<!\bnext )(?<!\blast )(?<!\bthis )\b(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries)\b|"
     rf"\b(?:until|till|since|bis|seit|always|forever)\b|"
-    rf"\d\s?(?:s|min|h|d|{_LENGTHS}|meter)\b(?!/)"
+    rf"\d\s?(?:s|min|h|d|{_LENGTHS}|meter)\b(?!/)|\blength\W{{1,5}}\d"
 )
 _WEIGHT = _pattern(
     r"\d\s?(?:kg|g|mg|t|lbs?|kilos?|kilogram\w*|grams?|gramm|tonnes?|tons?|tonnen|pounds?|stone)\b|\bweigh\w*\b.{0,60}\d"
@@ -322,7 +322,7 @@ _VERSION = _pattern(r"(?<![\w.])(?:\d+(?:\.\d+){2,3}|v\d+(?:\.\d+)*|\d+\.\d+(?=[
 # "MO-1187", "IMR 44.2170".
 _NUMBER_OF_OFFICE = regex(r"\b[A-Z]{1,6}[- ]?\d[\d./-]*\d\b")
 _CODED = _pattern(r"\b(?=[\w./-]{0,80}?\d)(?:[a-z]+-[\w./-]+|#?\d{3,}[\w-]*)")
-_PLACED = _pattern(r"\b(?:location|place|site|address|venue|town|city|ort|lage|adresse|standort)\b")
+_PLACED = _pattern(r"\b(?:shelf|drawer|location|place|site|address|venue|town|city|ort|lage|adresse|standort)\b")
 _TELEPHONE = _pattern(
     r"\b(?:(?:tele)?phones?|tel|call|dial|ring|extension|ext|hot ?line|mobile|telefon|anrufen|durchwahl|apparat)\b|☎"
 )

@@ -151,7 +151,9 @@ _ENDINGS = frozenset("r er or ed ing ion ment e s t en te ter erin ung y al ant 
 
 # Each line means much the same to somebody who asks. Kept to what is asked of anything: where it is, what it costs, who runs it.
 _SAME = """
-cost costs price fee fare charge expensive pay paid pays preis kostet kosten gebühr
+cost costs price fee fare charge expensive pay paid pays preis kostet kosten gebühr cuesta vale precio coûte prezzo kosztuje
+max maximum
+min minimum
 start starts begin begins began open opens opened launch anfang beginnt beginn
 end ends stop stops stopped finish close closes closed shut
 arrive arrives visit visits come comes reach reaches delivery
@@ -210,6 +212,8 @@ _CALENDAR = (
 _SWITCHING = ("turn", "turns", "turned", "switch", "switches", "switched")
 _PHRASES = {
     "in charge": "responsible",
+    "at most": "maximum",
+    "at least": "minimum",
     "look after": "responsible",
     "looks after": "responsible",
     "put up": "built",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.wordings import content_terms, is_german, met_in, other_words
+from hive_mind.cognition.answering.wordings import content_terms, is_german, met_in, other_words, phrase_terms
 from hive_mind.ranking.tokens import tokenize
 
 
@@ -30,6 +30,8 @@ def test_a_word_may_be_told_in_another() -> None:
     told = frozenset(tokenize("The captain brings the cargo."))
 
     assert met_in(tokenize("command carry harbour"), told) == set(tokenize("command carry"))
+    assert phrase_terms("12 at most") == phrase_terms("12 maximum")
+    assert met_in(tokenize("vale maximum"), frozenset(tokenize("cuesta max"))) == set(tokenize("vale maximum"))
     assert met_in(tokenize("Thursday Friday January"), frozenset(tokenize("Thu: 12 Jan"))) == set(tokenize("Thursday January"))
 
 
