@@ -15,7 +15,7 @@ from hive_mind.regex import regex
 
 _FIELD = regex(r"(?P<key>[^\s:=|#>*+\[-][^:=|]{0,40}?)\s{0,2}(?::\s+|：|=\s{0,2})(?P<value>[^\s=].*)")
 _KEY_OR_FIELD = regex(r"(?:-\s+)?(?:\"[^\"]{1,60}\"|[^\s:=|#>*+\"-][^:=|\"]{0,60})(?P<ends>:)(?:\s+(?P<value>\S.*))?")
-_SIGN = regex("[:：=]")
+_SIGN = regex(r"[:：=]|[{(]\s{0,3}$")
 _ITEM = regex(r"-\s+\S")
 _SECTION = regex(r"\[{1,2}(?P<title>[^\[\]]{1,60})\]{1,2}")
 _NO_TITLE = regex(r"[-*+•▪◦>|#`$/]|\d{1,3}[.)]\s")
@@ -34,7 +34,7 @@ def is_field(line: str) -> bool:
 
 def laid_out(lines: Sequence[str]) -> Sequence[str]:
     """The lines, with keys within keys as items of lists, and titles of fields as headings."""
-    # No field is without one of these, and most prose is without all.
+    # No field and no brace is without one of these, and most prose is without all.
     if not any(map(_SIGN.search, lines)) or any(line.lstrip().startswith(_FENCES) for line in lines):
         return lines
     if _is_outline(lines):
