@@ -151,7 +151,8 @@ _ENDINGS = frozenset("r er or ed ing ion ment e s t en te ter erin ung y al ant 
 
 # Each line means much the same to somebody who asks. Kept to what is asked of anything: where it is, what it costs, who runs it.
 _SAME = """
-cost costs price fee fare charge expensive pay paid pays preis kostet kosten gebühr cuesta vale precio coûte prezzo kosztuje
+cost costs price fee fare charge expensive pay paid pays preis kostet kosten gebühr
+cuesta vale precio
 max maximum
 min minimum
 start starts begin begins began open opens opened launch anfang beginnt beginn
