@@ -290,7 +290,7 @@ _STAMPED = regex(
     re.DOTALL,
 )
 _YEARLESS = regex(rf"(?P<day>(?:{_MONTHS})[ ]{{1,2}}\d{{1,2}})[ ](?P<clock>\d{{2}}:\d{{2}}:\d{{2}})")
-# Servers of the web put who asks ahead of the time.
+# An access log has the client ahead of the time.
 _ACCESS = regex(
     r"\S{1,80} \S{1,40} \S{1,80} \[(?P<day>\d{1,2}/[A-Z][a-z]{2}/\d{4}):(?P<clock>\d{2}:\d{2}:\d{2})\s?[^\]\s]{0,6}\] \""
 )
