@@ -59,7 +59,7 @@ _QUESTION_CHARS_MAX = 120
 
 # "What is billiard?", "Billiard is a fork of …"
 _WHAT_IS = regex(r"^what(?:['’]s| is| are) (?:an? )?(?P<thing>[\w.-]+)\W*$", re.IGNORECASE)
-_IS = regex(r"^\W*(?:(?:an?|the) )?(?P<thing>[\w.-]+)\W+(?:is|are) (?:an?|the)\b", re.IGNORECASE)
+_IS = regex(r"^\W{0,8}(?:(?:an?|the) )?(?P<thing>\w[\w.-]{0,60})\W{1,8}(?:is|are) (?:an?|the)\b", re.IGNORECASE)
 _DEFINING_BONUS = 0.3
 
 
