@@ -113,7 +113,7 @@ class CognitiveMemory:
             if search.as_of_us:
                 await opening.look_back(awake, self._vectors)
             hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
-            return SearchResult(with_rivals(after_successors(hits), {}), note=note)
+            return await self.relative(SearchResult(with_rivals(after_successors(hits), {}), note=note))
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""
@@ -246,6 +246,10 @@ class CognitiveMemory:
 
     async def query_vector(self, awake: Awake, query: Query) -> Vector | None:
         return await opening.vector_for(query, awake.recorded, self._vectors)
+
+    async def relative(self, result: SearchResult) -> SearchResult:
+        """Found by the vectors of this memory's model."""
+        return await self._vectors.relative(result)
 
     async def get_statistics(self) -> MemoryStatistics:
         async with self.awake() as awake:

@@ -35,8 +35,9 @@ class TermStatistics:
 class ComponentScores:
     """Each arm's score of one fact, before any fusion.
 
-    `keyword` is the raw BM25 score (≥ 0), `semantic` the cosine in [-1, 1] or None where no vectors are compared,
-    `exact` the share of the query's identifiers the fact names times their weight in the query, in [0, 1].
+    `keyword` is the raw BM25 score (≥ 0), `semantic` the cosine, at most 1, or None where no vectors are compared. In a search
+    it counts from that of unrelated sentences on, for models that put any two texts near one another. `exact` is the share of
+    the query's identifiers the fact names times their weight in the query, in [0, 1].
     `confirmations` and `trust` are in [0, 1]. `second_look` is the score of a cross-encoder, in [0, 1]; None where none looked.
     """
 

