@@ -18,6 +18,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
+from hive_mind.ranking.scripts import LATIN, probes
 from hive_mind.store import FactStore
 from hive_mind.store.memory import MemoryStore
 
@@ -56,7 +57,8 @@ class BagOfWords:
     async def embed_passages(self, texts: Sequence[str]) -> Matrix:
         if self.failure:
             raise self.failure
-        self.passages += texts
+        # A memory asks a model for three sentences of its own, to know where its cosines begin.
+        self.passages += [text for text in texts if text not in probes(LATIN)]
         return rounded_unit_rows(np.array([words_vector(text, self.dimension) for text in texts], np.float32))
 
     async def embed_query(self, text: str) -> np.ndarray:
