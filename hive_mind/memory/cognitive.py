@@ -56,6 +56,7 @@ class CognitiveMemory:
     ) -> None:
         self._open_store, self._new_arm, self._clock, self.store_id = open_store, new_arm, clock, store_id
         self.refining, self._vectors, self._commits = Refining(ranking or RankingSettings()), VectorSource(embedder), Commits()
+        self.relative = self._vectors.relative
         self._listener: Listener = lambda _: None
         self._state: Awake | None = None
         self.times_woken = self._revision = 0
@@ -109,9 +110,8 @@ class CognitiveMemory:
         async with self.awake() as awake:
             look = await self.refining.begin(search)
             is_named = search.method == "hybrid" and awake.recall.names_exactly(search)
-            vector = None if is_named else await opening.vector_for(search, awake.recorded, self._vectors)
-            if search.as_of_us:
-                await opening.look_back(awake, self._vectors)
+            vector = None if is_named else await self.query_vector(awake, search)
+            await self.look_back(awake, search)
             hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
             return await self.relative(SearchResult(with_rivals(after_successors(hits), {}), note=note))
 
@@ -246,10 +246,6 @@ class CognitiveMemory:
 
     async def query_vector(self, awake: Awake, query: Query) -> Vector | None:
         return await opening.vector_for(query, awake.recorded, self._vectors)
-
-    async def relative(self, result: SearchResult) -> SearchResult:
-        """Found by the vectors of this memory's model."""
-        return await self._vectors.relative(result)
 
     async def get_statistics(self) -> MemoryStatistics:
         async with self.awake() as awake:
