@@ -37,7 +37,6 @@ OF_NO_TEXT = {
     "remembered.py",
     "runtime/texts/document.py",
     "sqlite/file.py",
-    "tracing.py",
 }
 
 

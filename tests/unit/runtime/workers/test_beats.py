@@ -18,6 +18,7 @@ from hive_mind.runtime.workers import health
 from tests.servers.children import Child
 from tests.unit.runtime.test_asking import told
 from tests.unit.runtime.workers.test_health import TOKEN, calling
+from tests.waiting import until
 
 
 async def pieces_of(port: int, request: bytes, release: asyncio.Event, after: int) -> bytes:
@@ -80,6 +81,8 @@ async def test_one_that_is_silent_is_named_with_its_condition_and_what_to_do(sle
         for what in ("there", "stopped", "gone"):
             if what == "stopped":
                 sleeper.send_signal(signal.SIGSTOP)
+                # It has to have its turn to be stopped.
+                await until(lambda: sleeper.status() == psutil.STATUS_STOPPED, "it is stopped")
             elif what == "gone":
                 sleeper.kill()
                 await asyncio.to_thread(psutil.wait_procs, [sleeper])
