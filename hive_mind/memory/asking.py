@@ -122,7 +122,8 @@ class Asking:
 
     async def ranking(self, vector: Vector | None) -> Ranking[Candidates]:
         """The candidates in their order. Without a vector, by keywords. Raises `BackendError`."""
-        steps: Steps[Candidates] = ranking_of(self.look.query, vector, self.look.count, self.home.recall.settings)
+        recall = self.home.recall
+        steps: Steps[Candidates] = ranking_of(self.look.query, vector, self.look.count, recall.settings, recall.cosine_least)
         try:
             wanted = next(steps)
             while True:

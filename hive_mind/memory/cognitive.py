@@ -56,7 +56,6 @@ class CognitiveMemory:
     ) -> None:
         self._open_store, self._new_arm, self._clock, self.store_id = open_store, new_arm, clock, store_id
         self.refining, self._vectors, self._commits = Refining(ranking or RankingSettings()), VectorSource(embedder), Commits()
-        self.relative = self._vectors.relative
         self._listener: Listener = lambda _: None
         self._state: Awake | None = None
         self.times_woken = self._revision = 0
@@ -113,7 +112,7 @@ class CognitiveMemory:
             vector = None if is_named else await self.query_vector(awake, search)
             await self.look_back(awake, search)
             hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
-            return await self.relative(SearchResult(with_rivals(after_successors(hits), {}), note=note))
+            return SearchResult(with_rivals(after_successors(hits), {}), note=note)
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""
@@ -240,12 +239,13 @@ class CognitiveMemory:
             return list((await awake.store.episodes(await awake.store.linked(Relation.DERIVES_FROM, fact_id))).values())
 
     async def look_back(self, awake: Awake, query: Query) -> None:
-        """Let a query about a time before find what was retracted since."""
         if query.as_of_us:
             await opening.look_back(awake, self._vectors)
 
     async def query_vector(self, awake: Awake, query: Query) -> Vector | None:
-        return await opening.vector_for(query, awake.recorded, self._vectors)
+        vector = await opening.vector_for(query, awake.recorded, self._vectors)
+        awake.recall.cosine_least = 0.0 if vector is None else await self._vectors.cosine_least()
+        return vector
 
     async def get_statistics(self) -> MemoryStatistics:
         async with self.awake() as awake:

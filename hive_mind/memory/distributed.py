@@ -409,7 +409,7 @@ class DistributedCognitiveMemory:
     async def _search(self, awake: Awake, query: Query) -> SearchResult:
         asking = Asking(self._hive, self._home_of(awake), await self._local.refining.begin(query))
         await self._local.look_back(awake, query)
-        found = await self._local.relative(await asking.result(await self._ranking(awake, asking, query)))
+        found = await asking.result(await self._ranking(awake, asking, query))
         assert found.gathered is not None  # noqa: S101 - a hive was asked
         self._shared.note_gathered(found.completeness, found.gathered.silent)
         return found

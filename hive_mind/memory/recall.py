@@ -138,6 +138,8 @@ class Recall:
     facts: KnownFacts = field(default_factory=KnownFacts)
     taken_back: FactIndex | None = None
     """Of retracted facts, for questions about a time before; None until somebody asks one."""
+    cosine_least: float = 0.0
+    """The cosine of unrelated sentences, by the model of the vectors."""
     tokenized: int = 0
     """How many facts were, as their terms were not known."""
     _current: Compacting[FactIndex] = field(init=False)
@@ -221,7 +223,7 @@ class Recall:
             pool = self._pool(probe, query)
             return _Found(self, pool, self.places(pool.ids))
 
-        steps: Steps[_Found] = ranking_of(query, vector, count, self.settings)
+        steps: Steps[_Found] = ranking_of(query, vector, count, self.settings, self.cosine_least)
         ranking = at_once(steps, gather, lambda reading: self.facts.some_of(reading.ids))
         return [
             Hit(self.then(document.id, query), document.score, document.components, document.contributions)

@@ -7,7 +7,7 @@ own text and the next one's surroundings is embedded once.
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,7 @@ from hive_mind.embed import Embedder
 from hive_mind.errors import BackendError, BackendRejected, ConfigError
 from hive_mind.model.bounds import DIMENSIONS_MAX
 from hive_mind.model.fact import Fact
-from hive_mind.model.gathered import SearchResult
 from hive_mind.model.ids import vector_key
-from hive_mind.model.query import Hit
 from hive_mind.ranking.form import mixed_vector, texts_to_embed
 from hive_mind.ranking.scripts import LATIN, is_read, probes, script_of, unrelated_cosine
 from hive_mind.store import Narrow, PutVector, SetMeta
@@ -52,7 +50,7 @@ class VectorSource:
     _recent: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _ahead: dict[str, Vector] = field(default_factory=dict)
     _scripts_read: dict[str, bool] = field(default_factory=dict)
-    _unrelated: float | None = None
+    _cosine_least: float | None = None
     _has_failed: bool = False
 
     def __post_init__(self) -> None:
@@ -141,16 +139,14 @@ class VectorSource:
             self._report(error)
             return None
 
-    async def relative(self, result: SearchResult) -> SearchResult:
-        """Hits whose cosines count from that of unrelated sentences on: some models put any two texts near one another."""
-        if all(hit.components.semantic is None for hit in result):
-            return result
-        if self._unrelated is None:
+    async def cosine_least(self) -> float:
+        """The cosine of sentences that have nothing in common, which some models put near one another."""
+        if self._cosine_least is None:
             try:
-                self._unrelated = unrelated_cosine(np.array(await self._embed(probes(LATIN))))
+                self._cosine_least = unrelated_cosine(np.array(await self._embed(probes(LATIN))))
             except BackendError:
-                return result
-        return result.with_hits([_counted_from(self._unrelated, hit) for hit in result]) if self._unrelated else result
+                return 0.0
+        return self._cosine_least
 
     async def _reads(self, script: str) -> bool:
         """Whether the model reads a script, which it is asked once."""
@@ -222,11 +218,6 @@ class VectorSource:
         if not self._has_failed:
             _log.warning("no embeddings for now, keywords have to do (%s); later: hive-mind reembed", error)
         self._has_failed = True
-
-
-def _counted_from(least: float, hit: Hit) -> Hit:
-    cosine = hit.components.semantic
-    return hit if cosine is None else replace(hit, components=replace(hit.components, semantic=(cosine - least) / (1.0 - least)))
 
 
 def _wide(vector: Narrow) -> Vector:

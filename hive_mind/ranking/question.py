@@ -246,6 +246,8 @@ class Ranking(Generic[_Supported]):
     """Candidates gathered on the way besides."""
     first: tuple[Ranked, ...] = ()
     """The best of them, as far as they were ranked already."""
+    cosine_least: float = 0.0
+    """Cosines count from here on: a model may put any two texts near one another."""
 
     @property
     def is_named(self) -> bool:
@@ -256,6 +258,9 @@ class Ranking(Generic[_Supported]):
         if len(self.first) >= count:
             return list(self.first[:count])
         pool, places = self.candidates.pool, self.candidates.places
+        if least := self.cosine_least:
+            cosines = (pool.semantic - np.float32(least)) / np.float32(1.0 - least)
+            pool = Pool(pool.ids, pool.keyword, cosines, pool.exact)
         related = Related(places, self.lent, speakers_named(self.question) if places else frozenset())
         return rank(pool, self.candidates.support, count, self.method, self.settings, related)
 
@@ -264,14 +269,19 @@ Steps = Generator[Probe | Reading, Any, Ranking[_Found]]
 """Takes the candidates for each probe, and for each reading passages by id."""
 
 
-def ranking_of(query: Query, vector: Vector | None, count: int, settings: RankingSettings) -> Steps[_Found]:
-    """The ranking for what somebody asks of a memory, to show `count` of it. Without a vector, by words."""
+def ranking_of(
+    query: Query, vector: Vector | None, count: int, settings: RankingSettings, cosine_least: float = 0.0
+) -> Steps[_Found]:
+    """The ranking for what somebody asks of a memory, to show `count` of it. Without a vector, by words.
+
+    `cosine_least`: that of unrelated sentences.
+    """
     method: Method = "keyword" if vector is None else query.method
     terms = () if method == "vector" else question_terms(query.text)
     terms = with_more(terms, tokenize(query.also)) if terms and query.also else terms
     depth = min(settings.depth_for(method, query.limit), _DEPTH_MAX)
     probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, depth)
-    ranking = Ranking(query.text, method, settings, (yield probe))
+    ranking = Ranking(query.text, method, settings, (yield probe), cosine_least=cosine_least)
     # One of nothing but identifiers says all it wants.
     says_more = bool(probe.terms) and not probe.anchors.is_pure
     ways = {_again: settings.expansion == "feedback", _second_hop: settings.second_hop}

@@ -1,6 +1,6 @@
 """A model is asked about a question by meaning only in a script that it reads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.query import Query
 from hive_mind.ranking.scripts import LATIN, is_read, probes, script_of, unrelated_cosine
 from tests.builders import BagOfWords, Home, said
+from tests.unit.memory.hives import SharedHome
 
 QUESTIONS = {
     LATIN: ["", "12:30?", "Who leads Kestrel?", "Où habite Zoé ?", "Who is the deputy of Ковальчук?", "é" * 5_000],
@@ -75,14 +76,16 @@ class Crowded(BagOfWords):
         return (await self.embed_passages([text]))[0]
 
 
-async def test_a_cosine_counts_from_that_of_unrelated_sentences_on() -> None:
-    cosines = []
+@pytest.mark.parametrize("home", [Home, SharedHome], ids=["alone", "in a hive"])
+async def test_a_cosine_counts_from_that_of_unrelated_sentences_on(home: Callable[[], Home]) -> None:
+    best = []
     for model in (BagOfWords(), Crowded()):
-        async with Home().memory(model) as memory:
+        async with home().memory(model) as memory:
             await memory.store_facts([said("The roof of the hut is of copper."), said("Trains are late.")], source="talk")
-            hits = await memory.search_facts(Query("Is the roof of copper?", 5, "vector"))
-            cosines.append(hits[0].components.semantic)
-    assert cosines[1] == pytest.approx(cosines[0], abs=0.05)
+            best.append((await memory.search_facts(Query("Is the roof of copper?", 5)))[0])
+    plain, crowded = best
+    assert crowded.components.semantic == pytest.approx(plain.components.semantic, abs=0.05)
+    assert crowded.score == pytest.approx(plain.score, abs=0.05)
 
 
 @pytest.mark.embeddings
