@@ -12,7 +12,9 @@ it:
                  + 0.2 · share of the best second hop's (0.5 of one by another identifier)
     + the score of a second look, where that is on (memory.refining)
 
-A cosine counts from that of unrelated sentences on. With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
+A cosine counts from that of unrelated sentences on.
+
+With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
 
 Arms are fused by `balanced`: both as shares of the query's best, and meaning counts as far as it tells texts apart. It needs no
 minimum of a pool, so adding a weak candidate never moves the others. Ranks mean something only over everything: fuse where all
