@@ -243,8 +243,8 @@ class CognitiveMemory:
             await opening.look_back(awake, self._vectors)
 
     async def query_vector(self, awake: Awake, query: Query) -> Vector | None:
-        vector = await opening.vector_for(query, awake.recorded, self._vectors)
-        awake.recall.cosine_least = 0.0 if vector is None else await self._vectors.cosine_least()
+        if (vector := await opening.vector_for(query, awake.recorded, self._vectors)) is not None:
+            awake.recall.cosine_least = await self._vectors.cosine_least()
         return vector
 
     async def get_statistics(self) -> MemoryStatistics:

@@ -49,6 +49,7 @@ from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.ranking.form import texts_to_embed
 from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.ranking.scripts import probes, script_of
 from hive_mind.runtime.node import HIVE
 from hive_mind.runtime.workers.config import AgentConfig, BusConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 from hive_mind.safe_files import PassingFolder
@@ -249,7 +250,10 @@ class ProcessesArm(PerAgentArm):
 
     async def _remote(self, question: LabelledQuestion, *, is_timed: bool) -> _Remote:
         embedder, asker = self._means.embedder, self._askers[question.id]
-        vectors = {question.text: _as_bytes(await embedder.embed_query(question.text))} if embedder.dimension else {}
+        # A memory also asks its model whether it reads the script of a question, and where its cosines begin.
+        vectors = await _vectors_of(probes(script_of(question.text)), embedder)
+        if embedder.dimension:
+            vectors[question.text] = _as_bytes(await embedder.embed_query(question.text))
         return _Remote(partial(self._ask, asker), Given(vectors, is_timed=is_timed))
 
     def _config(self, number: int) -> WorkerConfig:
@@ -282,7 +286,9 @@ class ProcessesArm(PerAgentArm):
     async def _keep(self, agent: str, documents: Sequence[Document]) -> None:
         for start in range(0, len(documents), STORE_BATCH):
             scope = Scope(self._scope.name, tuple(documents[start : start + STORE_BATCH]), ())
-            vectors = await _vectors_of(scope, self._means.embedder)
+            # Of every text that a memory wants embedded when it stores these.
+            texts = dict.fromkeys(text for fact in facts_of(scope) for text in texts_to_embed(fact))
+            vectors = await _vectors_of(list(texts), self._means.embedder)
             given = Given(vectors, tuple(candidate_of(document) for document in scope.documents))
             await self._ask(agent, "keep", source=scope.name, inputs=given)
 
@@ -371,11 +377,9 @@ def _sent(states: Sequence[MembersState], before: Sequence[MembersState]) -> tup
     return totals[0][0] - totals[1][0], totals[0][1] - totals[1][1]
 
 
-async def _vectors_of(documents: Scope, embedder: Embedder) -> dict[str, bytes]:
-    """Of every text that a memory wants embedded when it stores these."""
+async def _vectors_of(texts: Sequence[str], embedder: Embedder) -> dict[str, bytes]:
     if not embedder.dimension:
         return {}
-    texts = list(dict.fromkeys(text for fact in facts_of(documents) for text in texts_to_embed(fact)))
     vectors = await embedder.embed_passages(texts)
     return {text: _as_bytes(vector) for text, vector in zip(texts, vectors, strict=True)}
 

@@ -24,6 +24,7 @@ from hive_mind.evals.arms import Progress, candidate_of, worded
 from hive_mind.evals.datasets import Dataset
 from hive_mind.memory.intake import new_fact
 from hive_mind.ranking.form import texts_to_embed
+from hive_mind.ranking.scripts import probes, script_of
 from hive_mind.retrieval import writable
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
@@ -175,10 +176,12 @@ async def fill(folder: Path, datasets: Sequence[Dataset], settings: Settings, pr
 
 
 def passages_of(dataset: Dataset) -> list[str]:
-    """The texts that a memory embeds of these documents, each once."""
+    """The texts that a memory embeds of these documents, and to ask its model about the scripts of the questions; each once."""
     documents = worded(document for scope in dataset.scopes for document in scope.documents)
     facts = (new_fact(candidate_of(document), dataset.name or "data", 0) for document in documents)
-    return list(dict.fromkeys(text for fact in facts for text in texts_to_embed(fact)))
+    texts = dict.fromkeys(text for fact in facts for text in texts_to_embed(fact))
+    scripts = dict.fromkeys(script_of(query) for query in queries_of(dataset))
+    return list(texts | dict.fromkeys(text for script in scripts for text in probes(script)))
 
 
 def queries_of(dataset: Dataset) -> list[str]:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from hive_mind import backends
+from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
+from hive_mind.evals.running.vector_cache import passages_of
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.query import Query
 from hive_mind.ranking.scripts import LATIN, is_read, probes, script_of, unrelated_cosine
@@ -86,6 +88,12 @@ async def test_a_cosine_counts_from_that_of_unrelated_sentences_on(home: Callabl
     plain, crowded = best
     assert crowded.components.semantic == pytest.approx(plain.components.semantic, abs=0.05)
     assert crowded.score == pytest.approx(plain.score, abs=0.05)
+
+
+def test_what_an_evaluation_embeds_ahead_is_all_that_a_memory_asks_its_model_for() -> None:
+    questions = [LabelledQuestion(str(number), text, {}) for number, text in enumerate(["Who leads?", "Кто там?"])]
+    dataset = Dataset("small", (Scope("all", (Document("d", "The roof is of copper.", "talk"),), tuple(questions)),))
+    assert {*probes(LATIN), *probes("CYRILLIC")} < set(passages_of(dataset))
 
 
 @pytest.mark.embeddings
