@@ -37,7 +37,8 @@ _ALIKE_AND_APART = {
 # A script counts as read where its sentences are this share as far apart as those in English.
 _SHARE_OF_ENGLISH_MIN = 0.5
 _LETTERS_MAX = 200
-_NEXT_TO_NONE = 0.1
+# Below the first there is nothing to count from, and above the second a model tells no text from another.
+_NEXT_TO_NONE, _NEARLY_ALL = 0.1, 0.95
 
 
 def script_of(text: str) -> str:
@@ -61,9 +62,9 @@ def probes(script: str) -> tuple[str, ...]:
 
 
 def unrelated_cosine(rows: NDArray[np.float32]) -> float:
-    """The cosine of sentences that have nothing in common, by the unit rows of a script's probes; 0 where it is next to none."""
+    """The cosine of sentences with nothing in common, by the unit rows of a script's probes; 0 where it is next to none, or all."""
     cosine = float(rows[0] @ rows[2] + rows[1] @ rows[2]) / 2
-    return cosine if _NEXT_TO_NONE < cosine < 1.0 else 0.0
+    return cosine if _NEXT_TO_NONE < cosine < _NEARLY_ALL else 0.0
 
 
 def is_read(rows: NDArray[np.float32]) -> bool:

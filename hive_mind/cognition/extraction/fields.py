@@ -14,7 +14,7 @@ from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, is_stateme
 from hive_mind.regex import regex
 
 _FIELD = regex(r"(?P<key>[^\s:=|#>*+\[-][^:=|]{0,40}?)\s{0,2}(?::\s+|：|=\s{0,2})(?P<value>[^\s=].*)")
-_KEY_OR_FIELD = regex(r"(?:-\s+)?(?:\"[^\"]{1,60}\"|[^\s:=|#>*+\"-][^:=|\"]{0,60})(?P<ends>:)(?:\s+(?P<value>\S.*))?")
+_KEY_OR_FIELD = regex(r"(?:-\s+)?(?:\"[^\"]{1,60}\"|[^\s:=|#>*+\"-][^:=|\"]{0,60}):(?:\s+(?P<value>\S.*))?")
 _SIGN = regex(r"[:：=]|[{(]\s{0,3}$")
 _ITEM = regex(r"-\s+\S")
 _SECTION = regex(r"\[{1,2}(?P<title>[^\[\]]{1,60})\]{1,2}")

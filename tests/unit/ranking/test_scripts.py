@@ -49,6 +49,12 @@ def test_a_model_that_tells_senses_apart_in_english_alone_reads_no_other_script(
     assert not is_read(np.array([same, same, other, blurred, blurred, blurred]))
 
 
+@pytest.mark.parametrize(("in_common", "least"), [(0.0, 0.0), (0.05, 0.0), (0.45, 0.45), (0.99, 0.0), (1.0, 0.0)])
+def test_cosines_begin_at_that_of_sentences_with_nothing_in_common(in_common: float, least: float) -> None:
+    rows = np.hstack([np.sqrt(1.0 - in_common) * np.eye(3)[[0, 0, 1]], np.full((3, 1), np.sqrt(in_common))])
+    assert unrelated_cosine(rows.astype(np.float32)) == pytest.approx(least)
+
+
 async def test_it_is_asked_once_a_script() -> None:
     model = Polyglot()
     source = VectorSource(model)
