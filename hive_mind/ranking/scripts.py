@@ -62,7 +62,7 @@ def probes(script: str) -> tuple[str, ...]:
 
 
 def unrelated_cosine(rows: NDArray[np.float32]) -> float:
-    """The cosine of sentences with nothing in common, by the unit rows of a script's probes; 0 where it is next to none, or all."""
+    """The cosine of sentences with nothing in common, by the rows of a script's probes; 0 where it is next to none, or all."""
     cosine = float(rows[0] @ rows[2] + rows[1] @ rows[2]) / 2
     return cosine if _NEXT_TO_NONE < cosine < _NEARLY_ALL else 0.0
 
