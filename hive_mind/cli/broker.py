@@ -5,9 +5,7 @@ only, unless told otherwise.
 """
 
 import asyncio
-import ipaddress
 import signal
-import ssl
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,10 +17,10 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group
-from hive_mind.cli.output import say, show
+from hive_mind.cli.output import show
 from hive_mind.cli.running import Stopped, ending_signals
-from hive_mind.devbroker import Broker, BrokerSettings, Limits
-from hive_mind.devbroker.amqp.switchboard import IDLE_TIMEOUT_S, parse_fault
+from hive_mind.devbroker import Broker, BrokerSettings
+from hive_mind.devbroker.amqp.switchboard import parse_fault
 from hive_mind.devbroker.config import PARTITIONS, apply, read_config
 from hive_mind.errors import BackendUnavailable, InvalidInput, reason_of
 
@@ -31,7 +29,6 @@ _WARNING = "for development and test only; keeps nothing over a restart (durable
 Hub = Annotated[list[str] | None, typer.Option("--hub", metavar="NAME:PARTITIONS", help="Make an event hub. Repeatable.")]
 Config = Annotated[Path | None, typer.Option("--config", help="Make the entities in a Config.json of Microsoft's emulators.")]
 Partitions = Annotated[int, typer.Option("--partitions", min=1, max=1024, help="Of a hub that --auto-create makes.")]
-TlsFile = Annotated[Path | None, typer.Option(help="PEM file; with both --tls options, clients must use TLS.")]
 
 
 group = Group()
@@ -44,7 +41,6 @@ group = Group()
 )
 async def broker(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 5672,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     config: Config = None,
     hub: Hub = None,
     queue: Annotated[list[str] | None, typer.Option("--queue", metavar="NAME", help="Make a queue. Repeatable.")] = None,
@@ -58,40 +54,20 @@ async def broker(
     *,
     auto_create: Annotated[bool, typer.Option("--auto-create", help="Make hubs, topics and subscriptions on first use.")] = False,
     partitions: Partitions = PARTITIONS,
-    idle_timeout_s: Annotated[
-        float, typer.Option(min=0, max=86400, help="Close a connection that is silent for this long; 0: never.")
-    ] = IDLE_TIMEOUT_S,
-    tls_cert: TlsFile = None,
-    tls_key: TlsFile = None,
-    allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Let other machines in.")] = False,
     output: options.Output = Format.TEXT,
 ) -> None:
     """Run a broker for development: Event Hubs and Service Bus on this machine, in memory."""
-    _refuse_remote(host, allow_remote=allow_remote)
-    limits = Limits(idle_timeout_s=idle_timeout_s)
-    running = Broker(BrokerSettings(auto_partitions=partitions if auto_create else 0, limits=limits))
+    running = Broker(BrokerSettings(auto_partitions=partitions if auto_create else 0))
     entities = _make(running, config, hub or [], queue or [], topic or [])
     for text in fault or []:
         running.faults.add(parse_fault(text))
-    tls = _tls(tls_cert, tls_key)
     try:
-        await running.start(host, port, tls=tls)
+        await running.start(port=port)
     except OSError as error:
-        raise BackendUnavailable("broker", f"can't listen on {host}:{port}: {reason_of(error)}; give another --port") from error
+        raise BackendUnavailable("broker", f"can't listen on port {port}: {reason_of(error)}; give another --port") from error
     end = _end_of_this()
-    _show(running, entities, output, is_plain=tls is None)
+    _show(running, entities, output)
     await _serve(running, end)
-
-
-def _refuse_remote(host: str, *, allow_remote: bool) -> None:
-    try:
-        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        raise InvalidInput(f"--host is an address of this machine such as 127.0.0.1, not {host!r}") from None
-    if not is_loopback and not allow_remote:
-        raise InvalidInput(f"--host {host} exposes the broker with its well-known key: say --allow-remote if that is meant")
-    if not is_loopback:
-        say(f"WARNING: anyone who can reach {host} can read and write everything: its key is public", style="bold red")
 
 
 def _make(running: Broker, config: Path | None, hubs: Sequence[str], queues: Sequence[str], topics: Sequence[str]) -> list[str]:
@@ -113,22 +89,9 @@ def _named(text: str) -> tuple[str, int]:
     return name, int(partitions[:5])
 
 
-def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise InvalidInput("TLS needs both --tls-cert and --tls-key")
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(certificate, key)
-    except OSError as error:
-        raise InvalidInput(f"{certificate} and {key} can't be used: {reason_of(error)}") from error
-    return context
-
-
-def _show(running: Broker, entities: Sequence[str], output: Format, *, is_plain: bool) -> None:
-    strings = {name: running.connection_string(name, is_emulator=is_plain) for name in entities}
-    everything = running.connection_string(is_emulator=is_plain)
+def _show(running: Broker, entities: Sequence[str], output: Format) -> None:
+    strings = {name: running.connection_string(name) for name in entities}
+    everything = running.connection_string()
     if output is Format.JSON:
         line = {"host": running.host, "port": running.port, "durable": False, "connection_string": everything}
         sys.stdout.write(msgspec.json.encode({**line, "connection_strings": strings}).decode() + "\n")

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +21,6 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.model.bounds import BOUNDS, COUNT_MAX, OF_A_LIST
-from hive_mind.regex import regex
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
@@ -43,7 +42,6 @@ class Kind(StrEnum):
 
 
 _LIMIT = 20
-FIELDS = ("group", "domain", "phase", "process")
 
 group = Group()
 
@@ -53,15 +51,6 @@ KindName = Annotated[
 Name = Annotated[
     str,
     typer.Argument(metavar="NAME", help="A fleet (of hives), an agent.", show_default="all", autocompletion=agent_names),
-]
-Selector = Annotated[
-    str,
-    typer.Option(
-        "--selector",
-        "-l",
-        metavar="FIELD=VALUE,…",
-        help=f"agents: only those with this value; fields: {', '.join(FIELDS)}; != for not.",
-    ),
 ]
 Limit = Annotated[
     int | None,
@@ -89,7 +78,6 @@ Watch = Annotated[bool, typer.Option("--watch", "-w", help="agents: keep showing
 async def get(
     kind: KindName,
     name: Name = "",
-    selector: Selector = "",
     limit: Limit = None,
     watch: Watch = False,
     every: fleets.Every = 1.0,
@@ -107,7 +95,7 @@ async def get(
     that answers has: with this member they would be lost. Exit code 1: nobody answers.
     """
     if kind is not Kind.AGENTS:
-        refuse_ineffective(kind, selector=selector, watch=watch)
+        refuse_ineffective(kind, watch=watch)
     if kind not in (Kind.FACTS, Kind.EVENTS):
         refuse_ineffective(kind, limit=limit)
     if kind in (Kind.MEMBERS, Kind.REVISIONS) and name:
@@ -117,7 +105,7 @@ async def get(
             refuse_ineffective(kind, fleet=at.fleet)
             await _hives(name, at)
         case Kind.AGENTS:
-            await _agents(name, selector, every if watch else None, at)
+            await _agents(name, every if watch else None, at)
         case Kind.FACTS:
             await _facts(name, _LIMIT if limit is None else limit, at)
         case Kind.EVENTS:
@@ -137,22 +125,22 @@ async def _hives(name: str, at: fleets.OneFleet) -> None:
     show_as(at.output, statuses, [f"hive/{status.name}" for status in statuses], lambda: show_hives(statuses, folder))
 
 
-async def _agents(name: str, selector: str, every_s: float | None, at: fleets.OneFleet) -> None:
+async def _agents(name: str, every_s: float | None, at: fleets.OneFleet) -> None:
     async with at.opened() as controller:
-        _show_agents_of(await controller.status(), name, selector, at.output)
+        _show_agents_of(await controller.status(), name, at.output)
         while every_s is not None:
             sys.stdout.flush()
             await asyncio.sleep(every_s)
-            _show_agents_of(await controller.status(), name, selector, at.output)
+            _show_agents_of(await controller.status(), name, at.output)
 
 
-def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: FleetFormat) -> None:
-    agent_views = selected([agent_called(status, name)] if name else status.agents, selector)
+def _show_agents_of(status: "FleetStatus", name: str, output: FleetFormat) -> None:
+    agent_views = [agent_called(status, name)] if name else status.agents
 
     def show_table() -> None:
         show_agents(agent_views, is_wide=output is FleetFormat.WIDE)
         if not agent_views:
-            show(f"no agent is so: {selector}" if selector else f"fleet {status.name} has no agents now: {status.phase}")
+            show(f"fleet {status.name} has no agents now: {status.phase}")
 
     show_as(output, agent_views, [f"agent/{agent.name}" for agent in agent_views], show_table)
 
@@ -246,19 +234,3 @@ def show_hives(statuses: Sequence["FleetStatus"], home: Path) -> None:
         for status in statuses
     ]
     show_table(HIVE_TITLES, rows, right=range(3, 10))
-
-
-_PART = regex(r"\s*(?P<field>\w+)\s*(?P<sign>!=|==|=)(?P<value>[^,]*)")
-
-
-def selected(agents: Iterable["AgentView"], selector: str) -> "list[AgentView]":
-    """Those of which every part of the selector holds. Raises `InvalidInput`."""
-    parts = [_part(part) for part in selector.split(",")] if selector.strip() else []
-    return [agent for agent in agents if all((getattr(agent, field) == value) is is_equal for field, is_equal, value in parts)]
-
-
-def _part(text: str) -> tuple[str, bool, str]:
-    match = _PART.fullmatch(text)
-    if match is None or match["field"] not in FIELDS:
-        raise InvalidInput(f"{text.strip()!r} selects nothing: write FIELD=VALUE or FIELD!=VALUE, with {', '.join(FIELDS)}")
-    return match["field"], match["sign"] != "!=", match["value"].strip()

@@ -214,7 +214,6 @@ def test_where_nobody_can_be_asked_it_is_said_what_to_add():
     ("line", "option"),
     [
         ("get hives --watch", "--watch"),
-        ("get facts --selector group=north", "--selector"),
         ("get agents --limit 3", "--limit"),
         ("get hives --fleet town", "--fleet"),
         ("describe hive --fleet town", "--fleet"),
