@@ -247,7 +247,7 @@ def _row(process: ProcessSeen, agent: AgentStatus, node: NodeStatus | None) -> A
         facts=agent.facts,
         pending=agent.pending,
         lag=node.lag if node else 0,
-        heard=members - len(node.silent) if node else 0,
+        heard=members - len({*node.silent, *node.late}) if node else 0,
         members=members,
         since_ms=agent.since_ms,
         error=process.error or agent.error or agent.refusal or (node.error or node.refusal if node else ""),

@@ -354,7 +354,9 @@ class HiveNode:
 
     def _hear_time(self, sender: str, state: SyncState, at: PolicyNow) -> tuple[dict[str, Taken], list[Record]]:
         """A member says what time it is. Once that is known, facts only hidden until then are removed."""
-        was_synced = self.time.is_synced
+        was_synced, sent_ms = self.time.is_synced, state.clock.answers_mono_ms
+        if sent_ms and sender in self.topology.nodes:
+            self.questions.latencies.exchanged(sender, at.now.mono_ms - sent_ms, at.now.mono_ms)
         is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, at.now)
         shares = self.registry_service.apply_all(at) if self.time.is_synced and not was_synced else {}
         return shares, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []

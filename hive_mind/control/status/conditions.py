@@ -165,17 +165,21 @@ def _conditions(
     astray = [node.name for node in nodes if not node.is_connected]
     silent = sorted({name for node in nodes for name in node.silent})
     silent += [f"{name} knows of an older membership" for name in late_nodes(running, running)]
+    late = sorted({name for node in nodes for name in node.late})
+    slow = [f"{first_of(late, IN_A_LINE)}: answers come late or not at all; the broker or processes are slow"] if late else []
     wanted = [view for view in views if view.phase != _DRAINED]
     ready = _since((one.is_ready, one.since_ms) for one in wanted if isinstance(one, AgentView) or one.phase != "ready")
     connected = _since((node.is_connected, node.connected_since_ms) for node in nodes)
-    heard_since = _since((not node.silent, node.heard_since_ms) for node in nodes)
+    heard_since = _since((not (node.silent or node.late), node.heard_since_ms) for node in nodes)
     even = _since((not (node.lag or node.outbox), node.even_since_ms) for node in nodes)
     failed = [agent.since_ms for agent in agents if agent.phase == "failed"]
     return (
         _ready(waiting if expected else ["nothing was applied, or it was deleted"], names, ready),
         _unless("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
         _unless("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
-        _unless("Members", "AllHeard", "MembersSilent", silent, heard_since, is_known=is_known),
+        _unless(
+            "Members", "AllHeard", "MembersSilent" if silent else "MembersLate", silent + slow, heard_since, is_known=is_known
+        ),
         _unless("Replicated", "UpToDate", "Behind", _behind(nodes, agents), even, is_known=is_known),
         _unless("WritesAccepted", "WritesAccepted", "WritesRefused", refused_writes(statuses), is_known=is_known),
         _unless("DiskSpace", "Enough", "NearlyFull", short_disks(statuses), is_known=is_known),

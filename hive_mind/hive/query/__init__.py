@@ -1,6 +1,7 @@
 """Response times of members as one node sees them: when to hedge, how often, and which members to ask last.
 
-Shared by all questions of a node, so that a member that has died costs one question and not every one.
+Shared by all questions of a node, so that a member that has died costs one question and not every one. Members that answer
+late, or not at all, are named here for the status.
 """
 
 from collections import deque
@@ -46,6 +47,8 @@ _ENOUGH = 20
 _REMEMBERED = 1_000
 # The quantile moves slowly, and sorting a thousand numbers for every reply would cost more than the reply.
 _RENEWED_EVERY = 50
+# Members exchange every few seconds, so one that is still late is soon seen to be. One exchange may have waited for a start.
+_LATE_FOR_MS, _LATE_SINCE_MS = 60_000, 4_000
 
 
 class Latencies:
@@ -58,6 +61,8 @@ class Latencies:
         self._observations = 0
         self._tokens = float(self._settings.hedge_burst)
         self._suspected: dict[str, int] = {}
+        self._late: dict[str, tuple[int, int]] = {}
+        """Members that did not answer in time: since when, and when last."""
         self.suspects: frozenset[str] = frozenset()
         """Members believed dead by their missed beats."""
 
@@ -92,6 +97,22 @@ class Latencies:
         self._suspected.pop(node, None)
         if node in self.suspects:
             self.suspects -= {node}
+
+    def unanswered(self, node: str, now_ms: int) -> None:
+        """A question ended without what only this member could have said."""
+        self._late[node] = now_ms - _LATE_SINCE_MS, now_ms
+
+    def exchanged(self, node: str, elapsed_ms: int, now_ms: int) -> None:
+        """A reply to this node took so long; a question would not have waited longer than its deadline."""
+        if elapsed_ms <= self._settings.deadline_ms:
+            self._late.pop(node, None)
+        else:
+            self._late[node] = self._late.get(node, (now_ms, 0))[0], now_ms
+
+    def late(self, now_ms: int) -> tuple[str, ...]:
+        """Members whose last answer came too late for a question, or did not come, lately; sorted."""
+        spans = sorted(self._late.items())
+        return tuple(n for n, (since, last) in spans if last - since >= _LATE_SINCE_MS and now_ms - last < _LATE_FOR_MS)
 
     def doubt(self, node: str, now_ms: int) -> int:
         """How little an answer of it is to be expected: 0, 1 where it did not answer lately, 2 where it is believed dead."""

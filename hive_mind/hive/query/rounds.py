@@ -203,6 +203,7 @@ class Round:
         if quest is None or sender == self._node or (question := quest.asked.get(sender)) is None or question.is_answered:
             return
         self._latencies.mark_alive(sender)
+        self._latencies.exchanged(sender, now_ms - question.first_ms, now_ms)
         # After a second request nobody can tell which of them was answered (Karn's rule).
         if question.times == 1:
             self._latencies.observe(now_ms - question.first_ms)
@@ -251,6 +252,8 @@ class Round:
             for node, question in quest.asked.items():
                 if question.is_answered or node == self._node:
                     continue
+                if quest.open:
+                    self._latencies.unanswered(node, now_ms)
                 waited_ms = now_ms - question.first_ms
                 if waited_ms > self._latencies.slow_ms:
                     self._latencies.suspect(node, now_ms)

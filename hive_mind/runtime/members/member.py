@@ -200,6 +200,13 @@ class RunningMember:
         topology = self.member.membership.topology
         return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in names)
 
+    def late(self) -> tuple[str, ...]:
+        """Members that are heard, and answer too late for a question, or not at all."""
+        if not self.member.is_ready:
+            return ()
+        silent, late = self.silent(), self.member.node.questions.latencies.late(system_clock().mono_ms)
+        return tuple(name for name in late if name not in silent)
+
     def dead(self, is_running: Callable[[str], bool]) -> tuple[str, ...]:
         """Members that said nothing for `_DEAD_AFTER` times the time after which one is suspected.
 
@@ -343,6 +350,7 @@ class RunningMember:
             epoch=topology.epoch if topology else 0,
             members=tuple(topology.nodes) if topology else (),
             silent=silent,
+            late=self.late(),
             partitions=holding.partitions if holding else -1,
             last_copies=holding.last if holding else 0,
             facts=figures.facts if figures else 0,

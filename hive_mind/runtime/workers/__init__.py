@@ -96,6 +96,8 @@ class NodeStatus(msgspec.Struct, frozen=True):
     epoch: int = 0
     members: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+    """Members that are heard, and whose answers come too late for a question, or not at all."""
     facts: int = 0
     outbox: int = 0
     lag: int = 0
@@ -107,7 +109,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
     ready_since_ms: int = 0
     connected_since_ms: int = 0
     heard_since_ms: int = 0
-    """Since when there is somebody silent, or nobody."""
+    """Since when there is somebody silent or late, or nobody."""
     even_since_ms: int = 0
     """Since when there is something on its way, or nothing."""
     damaged: int = 0

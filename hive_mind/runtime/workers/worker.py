@@ -337,7 +337,7 @@ class Worker:
         return {
             "ready_since_ms": since_ms("ready", node.is_ready),
             "connected_since_ms": since_ms("connected", node.is_connected),
-            "heard_since_ms": since_ms("heard", not node.silent()),
+            "heard_since_ms": since_ms("heard", not (node.silent() or node.late())),
             "even_since_ms": since_ms("even", node.is_even),
         }
 

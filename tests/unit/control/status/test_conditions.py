@@ -57,6 +57,14 @@ def test_a_fleet_of_which_everything_is_of_use_is_ready() -> None:
     ]
 
 
+def test_a_fleet_in_which_members_answer_late_is_not_green() -> None:
+    found = status(running("ada", late=("bob",)), BOB)
+
+    assert (found.phase, holds(found, "Members")) == ("Degraded", "False")
+    assert condition_of(found, "Members").reason == "MembersLate"
+    assert condition_of(found, "Members").message.startswith("bob: answers come late")
+
+
 def test_what_was_drained_is_away_by_order_and_alarms_nobody() -> None:
     state = msgspec.structs.replace(STATE, drained=("bob",))
 

@@ -234,3 +234,30 @@ def taught(slow_ms: int, times: int = 50, latencies: Latencies | None = None) ->
         latencies.observe(slow_ms)
     assert latencies.slow_ms == (slow_ms if times >= 20 else SETTINGS.hedge_first_ms)
     return latencies
+
+
+def test_a_member_that_left_a_question_open_is_late_until_it_answers_in_time():
+    latencies = without_rivals()
+    scatter = scatter_of(TWO, latencies=latencies)
+    scatter.start(0)
+    scatter.take("a", pool_reply("s", "1"), 30)
+    wait(scatter)
+    assert latencies.late(2_000) == ("c", "d")
+
+    following = scatter_of(TWO, latencies=latencies)
+    following.start(0)
+    following.take("c", pool_reply("t", "2"), 90)
+    assert latencies.late(2_000) == ("d",)
+    assert latencies.late(2_000 + 60_000) == ()
+
+
+def test_a_member_whose_replies_stay_late_for_seconds_is_late_though_nobody_asks():
+    latencies = Latencies()
+    latencies.exchanged("back", SETTINGS.deadline_ms + 1, 1_000)
+    latencies.exchanged("back", SETTINGS.deadline_ms + 1, 1_100)
+    latencies.exchanged("slow", SETTINGS.deadline_ms + 1, 1_000)
+    latencies.exchanged("slow", SETTINGS.deadline_ms + 1, 6_000)
+    assert latencies.late(6_000) == ("slow",)
+
+    latencies.exchanged("slow", SETTINGS.deadline_ms, 7_000)
+    assert latencies.late(7_000) == ()
