@@ -32,6 +32,7 @@ from hive_mind.console.visit import SESSION_S, Console, Decisions, Handler, Page
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.workers import AgentStatus, NodeStatus
+from hive_mind.runtime.workers.health import admit
 
 _log = logging.getLogger(__name__)
 
@@ -167,6 +168,7 @@ class _Doors:
     def _known(self, request: web.Request) -> Session:
         if (session := self._sessions.find(request.cookies.get(_cookie_of(request), ""))) is None:
             raise web.HTTPUnauthorized(reason="nobody is signed in here: hive-mind ui prints a link that lets this browser in")
+        admit(request)
         return session
 
 

@@ -3,6 +3,7 @@
 A message is mended or refused as over standard input and output.
 """
 
+import asyncio
 import hmac
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -12,9 +13,11 @@ import uvicorn
 from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from hive_mind.errors import BackendUnavailable, reason_of
 from hive_mind.mcp.stdio import MESSAGE_BYTES_MAX, Refused, message_of, too_long
+from hive_mind.runtime.workers.strangers import BACKLOG, Strangers
 
 HOST, PATH = "127.0.0.1", "/mcp"
 _NAMES = (HOST, "localhost", "[::1]")
@@ -42,17 +45,26 @@ async def serve_http(server: MCPServer, listener: socket.socket, token: str) -> 
     Requests for another host are refused: a page in a browser may have a name that leads here.
     """
     served = server.streamable_http_app(streamable_http_path=PATH, host=HOST, transport_security=_THIS_MACHINE)
-    app = with_token(with_messages(served), token)
-    await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])
+    strangers = Strangers()
+
+    class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            strangers.arrived(transport.get_extra_info("peername"), transport.abort)
+
+    app = with_token(with_messages(served), token, strangers.known)
+    await uvicorn.Server(uvicorn.Config(app, http=Connection, backlog=BACKLOG, log_level="warning")).serve(sockets=[listener])
 
 
-def with_token(app: App, token: str) -> App:
-    """Refuse requests that do not show the token, before anything of them is read."""
+def with_token(app: App, token: str, on_known: Callable[[tuple[str, int]], object] = lambda _: None) -> App:
+    """Refuse requests that do not show the token, before anything of them is read. `on_known` gets the peer of one that does."""
     expected = f"Bearer {token}".encode()
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         credentials = dict(scope.get("headers", ())).get(b"authorization", b"")
         if scope["type"] == "lifespan" or (scope["type"] == "http" and hmac.compare_digest(credentials, expected)):
+            if scope.get("client"):
+                on_known(tuple(scope["client"]))
             await app(scope, receive, send)
             return
         if scope["type"] != "http":

@@ -25,6 +25,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from hive_mind.cli.running import NO_READER
+from hive_mind.mcp.server import INSTRUCTIONS
+from hive_mind.runtime.workers.strangers import STRANGERS_MAX
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.sampled import thorough
 from tests.servers.forked import Forked, run
@@ -186,6 +188,22 @@ def test_a_client_hears_how_far_a_long_text_is_and_reads_the_history_of_a_fact(c
     assert heard == [(256, 600), (512, 600), (600, 600)]
 
 
+def test_a_call_that_is_cancelled_on_its_way_is_carried_out_whole_as_the_server_says(command: HiveMind) -> None:
+    lines = [f"Valve {number} stands in hall {number % 7}." for number in range(600)]
+    told = {"name": "remember", "arguments": {"text": "\n".join(lines)}, "_meta": {"progressToken": 7}}
+    with greeted(command) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(line_of(method="notifications/initialized") + line_of(id=2, method="tools/call", params=told))
+        process.stdin.flush()
+        assert b"notifications/progress" in process.stdout.readline()
+        process.stdin.write(line_of(method="notifications/cancelled", params={"requestId": 2}))
+        process.stdin.flush()
+        wait_until(lambda: command("stats", "--output", "json").json["facts"] == len(lines))
+
+    assert "cancelled" in INSTRUCTIONS
+
+
 @pytest.mark.parametrize("mode", ["auto", thorough("legacy")])
 def test_over_http_only_clients_with_the_token_are_heard(command: HiveMind, mode: str) -> None:
     port = free_port()
@@ -202,7 +220,11 @@ def test_over_http_only_clients_with_the_token_are_heard(command: HiveMind, mode
         assert process.stderr is not None
         assert any(url.encode() in line for line in process.stderr)
         wait_until(lambda: is_open(port))
+        half_open = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) for _ in range(2 * STRANGERS_MAX)]
+        assert half_open[0].recv(1) == b""
         assert "The ferry leaves at nine." in asyncio.run(recalled())
+        for connection in half_open:
+            connection.close()
         assert httpx2.post(url, headers={"Authorization": "Bearer other"}).status_code == 401
         assert httpx2.post(url).status_code == 401
         assert httpx2.post(url, headers=SHOWN | {"Host": "evil.example"}, json={}).status_code == 421

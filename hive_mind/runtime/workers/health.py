@@ -70,6 +70,7 @@ from hive_mind.runtime.worker_http import BEAT_S, BEATS, DOOR
 from hive_mind.runtime.workers import WorkerStatus
 from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.replies import ReplyPages
+from hive_mind.runtime.workers.strangers import BACKLOG, Strangers
 from hive_mind.runtime.workers.worker import Worker
 
 # A reader that does not read keeps no more than this waiting; figures of progress are left out then.
@@ -113,6 +114,7 @@ _log = logging.getLogger(__name__)
 _AGAIN_S = 1.0
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+STRANGERS = web.AppKey("strangers", Strangers)
 
 
 class _LeaveRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -153,13 +155,14 @@ class WorkerServer:
                 *ReplyPages(self._worker).routes(),
             ]
         )
+        strangers = app[STRANGERS] = Strangers()
         for path, further in below.items():
             app.add_subapp(path, further)
         self._is_local = is_loopback(host)
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=FINISH_S)
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host, port).start()
+            await _Site(self._runner, host, port, strangers).start()
         except OSError as error:
             await self._runner.cleanup()
             message = f"port {port} on {host} can't be listened on: {reason_of(error)}; give another one"
@@ -181,6 +184,8 @@ class WorkerServer:
         is_open = is_reply or not request.path.startswith("/v1/")
         if not is_open and not self._is_known(request) and not await _is_signed(request):
             return _refused(401, ConfigError("a request needs the header Authorization: Bearer <token>"))
+        if not is_open:
+            admit(request)
         if _is_of_agents(request) and self._under_way >= self._requests_max:
             message = f"{counted(self._under_way, 'request')} under way are as many as it takes; ask again"
             return _refused(503, BackendBusy(self._worker.config.process, message, _AGAIN_S))
@@ -270,6 +275,35 @@ class WorkerServer:
     async def _evict(self, request: web.Request) -> web.StreamResponse:
         await self._worker.evict((await _body(request, _EvictRequest)).member)
         return _json({"ok": {}})
+
+
+class _Site(web.BaseSite):
+    """`web.TCPSite` with a bound for strangers."""
+
+    def __init__(self, runner: web.AppRunner, host: str, port: int, strangers: Strangers) -> None:
+        super().__init__(runner)
+        self._host, self._port, self._strangers = host, port, strangers
+
+    @property
+    def name(self) -> str:
+        return f"http://{self._host}:{self._port}"
+
+    async def start(self) -> None:
+        await super().start()
+        self._server = await asyncio.get_running_loop().create_server(self._arrived, self._host, self._port, backlog=BACKLOG)
+
+    def _arrived(self) -> asyncio.Protocol:
+        server = self._runner.server
+        assert server is not None
+        protocol = server()
+        self._strangers.arrived(protocol, protocol.force_close)
+        return protocol
+
+
+def admit(request: web.Request) -> None:
+    """Its client has shown that it may ask."""
+    if (strangers := request.config_dict.get(STRANGERS)) is not None:
+        strangers.known(request.protocol)
 
 
 async def serve_worker(
