@@ -38,11 +38,12 @@ from contextlib import suppress
 from ipaddress import ip_address
 from math import ceil
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from hive_mind.agents.notices import REPLIES, SIGNATURE_HEADER, signature
 from hive_mind.agents.runs.event_streams import beating
@@ -282,7 +283,7 @@ class _Site(web.BaseSite):
 
     def __init__(self, runner: web.AppRunner, host: str, port: int, strangers: Strangers) -> None:
         super().__init__(runner)
-        self._host, self._port, self._strangers = host, port, strangers
+        self._make, self._host, self._port, self._strangers = runner.server, host, port, strangers
 
     @property
     def name(self) -> str:
@@ -293,9 +294,7 @@ class _Site(web.BaseSite):
         self._server = await asyncio.get_running_loop().create_server(self._arrived, self._host, self._port, backlog=BACKLOG)
 
     def _arrived(self) -> asyncio.Protocol:
-        server = self._runner.server
-        assert server is not None
-        protocol = server()
+        protocol = cast("Callable[[], RequestHandler[Any]]", self._make)()
         self._strangers.arrived(protocol, protocol.force_close)
         return protocol
 

@@ -1,8 +1,8 @@
 """Connections to a server of this package on which nobody has shown yet that it may ask.
 
-Any program of a machine may connect to a port of it, send half a request or nothing, and stay. Each connection takes a descriptor,
-of which a process has a thousand at most by default. So there is room for a few hundred of them; where one more comes, the oldest
-ends. A client with the token sends a whole request at once, and is no stranger from then on.
+Any program of a machine may connect to a port of it, send half a request or nothing, and stay. Each connection takes a
+descriptor, of which a process has a thousand at most by default. So there is room for a few hundred of them; where one more
+comes, the oldest ends. A client with the token sends a whole request at once, and is no stranger from then on.
 """
 
 from collections.abc import Callable, Hashable
