@@ -223,6 +223,8 @@ class Applying:
         if was_leaving and has_left(now):
             return
         if is_silent(now):
+            # One that was stopped goes on, and hands over sooner than another one in its place would.
+            await self.platform.start(leaver)
             # Longer than a look has: a busy process must not be taken for one that hangs.
             now = (await self.platform.observe(patience_s=CALL_TIMEOUT_S)).get(name)
         if now is None or not now.is_alive or not is_ready_to_leave(now, leaver) or is_silent(now):

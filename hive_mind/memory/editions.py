@@ -6,6 +6,9 @@ become former here: not those stored by hand, and not those of another source, t
 
 A former statement is paired with the present one that took its place, by their words.
 
+Where a text goes on in the middle of the last line of the one before it, as a log does that somebody is writing, that line was
+only begun: its statement was never made, and is taken back instead of being former.
+
 A former fact says when it ceased to be true, and is shown after its successor. A file that was copied, renamed or moved, and
 perhaps edited since, is no second voice: that is decided when a source is learned as a whole for the first time, by the
 statements that both have. A reader's last note on a source stands under a digest, so that one that is erased leaves no name
@@ -25,7 +28,7 @@ from hive_mind.memory.opening import Awake
 from hive_mind.memory.recall import KnownFacts
 from hive_mind.model.content import Episode, KnownSource, SourceNote
 from hive_mind.model.decoding import json_decoder
-from hive_mind.model.fact import Fact, Relation, turned
+from hive_mind.model.fact import Fact, Relation, Sharing, turned
 from hive_mind.model.ids import canonical, source_digest
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
@@ -65,7 +68,7 @@ def after_successors(hits: Sequence[Hit]) -> list[Hit]:
 
 def former_of(changed: Iterable[Fact], source: str) -> int:
     """How many of these, which an edit changed, the source says no longer."""
-    return sum(1 for fact in changed if not fact.is_current or source not in fact.sources)
+    return sum(1 for fact in changed if fact.superseded_by or source not in fact.sources)
 
 
 def former_note(fact: Fact) -> str:
@@ -224,12 +227,13 @@ _STEPS: tuple[tuple[Callable[[Sequence[Fact], Sequence[Fact]], dict[str, str]], 
 @dataclass(frozen=True, slots=True)
 class Edits:
     """Changes to make. `replaced_by`: by dropped fact, its replacement: a fact, or the text without it.
-    `returned`: by fact that is back although an edit had replaced it, its sources.
+    `returned`: by fact that is back although an edit had replaced it, its sources. `begun`: those that were only begun.
     """
 
     source: str
     replaced_by: Mapping[str, str]
     returned: Mapping[str, tuple[str, ...]]
+    begun: Container[str] = ()
 
     @property
     def ids(self) -> list[str]:
@@ -240,12 +244,15 @@ class Edits:
             return replace(fact.said_by(self.returned[fact.id]), superseded_by="")
         if sources := tuple(source for source in fact.sources if source != self.source):
             return fact.said_by(sources)
+        if fact.id in self.begun:
+            return replace(fact, sharing=Sharing.RETRACTED)
         return replace(fact, superseded_by=self.replaced_by[fact.id]) if fact.is_current else fact
 
     def links(self, facts_known: KnownFacts) -> list[Link]:
         """From each new statement to the former one."""
         pairs = [(newer, older) for older, newer in self.replaced_by.items() if newer in facts_known]
-        return [Link(Relation.SUPERSEDES, newer, older) for newer, older in pairs if len(facts_known[older].sources) == 1]
+        pairs = [(newer, older) for newer, older in pairs if older not in self.begun and len(facts_known[older].sources) == 1]
+        return [Link(Relation.SUPERSEDES, newer, older) for newer, older in pairs]
 
 
 async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_withdrawn: bool = False) -> Edits:
@@ -266,12 +273,14 @@ async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_wit
     origins = {fact.id: await texts.former_of(fact.id) for fact in unsaid}
     ids_gone = [fact.id for fact in unsaid if origins[fact.id] or is_withdrawn]
     left = {fact.id for fact in unsaid if fact.is_current and origins[fact.id]}
-    before = await texts.said_in(texts.latest(origins[fact_id] for fact_id in left))
+    latest = texts.latest(origins[fact_id] for fact_id in left)
+    before = await texts.said_in(latest)
     places = successors(
         [fact for fact in before if fact.id in now or fact.id in left],
         [fact for fact in facts if fact.is_current or fact.id in returned],
     )
-    return Edits(source, {fact_id: places.get(fact_id, episodes[-1]) for fact_id in ids_gone}, returned)
+    begun = await texts.only_begun(latest)
+    return Edits(source, {fact_id: places.get(fact_id, episodes[-1]) for fact_id in ids_gone}, returned, begun)
 
 
 def vouched_by(source: str, facts: Iterable[Fact]) -> Iterator[Fact]:
@@ -314,6 +323,13 @@ class _Texts:
         """The texts that said it last, the oldest first."""
         age = {id: episode.learned_at_us for id, episode in self._episodes.items()}
         return sorted({max(origin, key=age.__getitem__) for origin in origins}, key=age.__getitem__)
+
+    async def only_begun(self, former: Iterable[str]) -> frozenset[str]:
+        """The last statements of former texts that end within a line, where a present one goes on from there."""
+        present = [episode.text for episode in (await self._store.episodes(self._present)).values()]
+        texts = [(id, text) for id in former if not (text := self._episodes[id].text).endswith("\n")]
+        grown = [id for id, text in texts if any(now.startswith(text) for now in present)]
+        return frozenset([said[-1].id for id in grown if (said := await self.said_in([id]))])
 
     async def _by_source(self, id: str) -> dict[str, frozenset[str]]:
         """Texts that said it, by their source; of a text itself, that."""

@@ -52,7 +52,10 @@ class Platform(Protocol):
         """Every process of this fleet that is there or should be, by name; one that does not answer in time has no status."""
 
     async def start(self, config: WorkerConfig) -> None:
-        """Run it. One of this name that runs already stays as it is. Returns when it was started, not when it is ready."""
+        """Run it. One of this name that runs already stays as it is; where somebody stopped it (SIGSTOP) it goes on.
+
+        Returns when it was started, not when it is ready.
+        """
 
     async def stop(self, process: str, timeout_s: float) -> None:
         """Let it finish, at the latest after that time end it, and forget its configuration: it should run no more.

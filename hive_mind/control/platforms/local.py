@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from signal import Signals
+from signal import SIGCONT, Signals
 from typing import Any
 
 from hive_mind.control.platforms import CALL_TIMEOUT_S, OBSERVE_S, Running
@@ -28,7 +28,7 @@ from hive_mind.control.processes import (
 )
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.runtime import asking
-from hive_mind.runtime.process_identity import identity_of, use_of
+from hive_mind.runtime.process_identity import identity_of, send, use_of
 from hive_mind.runtime.secrets import credentials_in, resolved_here
 from hive_mind.runtime.settings import environment_with
 from hive_mind.runtime.workers import Contact, MembersSeen
@@ -119,7 +119,9 @@ class LocalPlatform:
 
     def _start(self, config: WorkerConfig) -> None:
         files = ProcessFiles(self._folder, config.process)
-        if files.running() is not None or files.is_taken:
+        if (identity := files.running()) is not None or files.is_taken:
+            if identity is not None:
+                send(identity, SIGCONT)
             return
         prepare(self._folder)
         # Before anything is written: a reference may stand for nothing.

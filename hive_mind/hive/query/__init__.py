@@ -103,7 +103,7 @@ class Latencies:
         self._late[node] = now_ms - _LATE_SINCE_MS, now_ms
 
     def exchanged(self, node: str, elapsed_ms: int, now_ms: int) -> None:
-        """A reply to this node took so long; a question would not have waited longer than its deadline."""
+        """A reply to this node took this time. One that takes longer than a question may is of no use to any."""
         if elapsed_ms <= self._settings.deadline_ms:
             self._late.pop(node, None)
         else:

@@ -38,12 +38,11 @@ from contextlib import suppress
 from ipaddress import ip_address
 from math import ceil
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
 from hive_mind.agents.notices import REPLIES, SIGNATURE_HEADER, signature
 from hive_mind.agents.runs.event_streams import beating
@@ -71,7 +70,8 @@ from hive_mind.runtime.worker_http import BEAT_S, BEATS, DOOR
 from hive_mind.runtime.workers import WorkerStatus
 from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.replies import ReplyPages
-from hive_mind.runtime.workers.strangers import BACKLOG, Strangers
+from hive_mind.runtime.workers.site import STRANGERS, Site, admit
+from hive_mind.runtime.workers.strangers import Strangers
 from hive_mind.runtime.workers.worker import Worker
 
 # A reader that does not read keeps no more than this waiting; figures of progress are left out then.
@@ -115,7 +115,6 @@ _log = logging.getLogger(__name__)
 _AGAIN_S = 1.0
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-STRANGERS = web.AppKey("strangers", Strangers)
 
 
 class _LeaveRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -163,7 +162,7 @@ class WorkerServer:
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=FINISH_S)
         await self._runner.setup()
         try:
-            await _Site(self._runner, host, port, strangers).start()
+            await Site(self._runner, host, port, strangers).start()
         except OSError as error:
             await self._runner.cleanup()
             message = f"port {port} on {host} can't be listened on: {reason_of(error)}; give another one"
@@ -276,33 +275,6 @@ class WorkerServer:
     async def _evict(self, request: web.Request) -> web.StreamResponse:
         await self._worker.evict((await _body(request, _EvictRequest)).member)
         return _json({"ok": {}})
-
-
-class _Site(web.BaseSite):
-    """`web.TCPSite` with a bound for strangers."""
-
-    def __init__(self, runner: web.AppRunner, host: str, port: int, strangers: Strangers) -> None:
-        super().__init__(runner)
-        self._make, self._host, self._port, self._strangers = runner.server, host, port, strangers
-
-    @property
-    def name(self) -> str:
-        return f"http://{self._host}:{self._port}"
-
-    async def start(self) -> None:
-        await super().start()
-        self._server = await asyncio.get_running_loop().create_server(self._arrived, self._host, self._port, backlog=BACKLOG)
-
-    def _arrived(self) -> asyncio.Protocol:
-        protocol = cast("Callable[[], RequestHandler[Any]]", self._make)()
-        self._strangers.arrived(protocol, protocol.force_close)
-        return protocol
-
-
-def admit(request: web.Request) -> None:
-    """Its client has shown that it may ask."""
-    if (strangers := request.config_dict.get(STRANGERS)) is not None:
-        strangers.known(request.protocol)
 
 
 async def serve_worker(

@@ -245,6 +245,22 @@ async def test_what_a_person_replaced_stays_replaced_when_the_file_is_edited_els
         assert wrong not in await current(memory)
 
 
+async def test_a_line_that_was_only_begun_when_it_was_learned_takes_its_own_place_and_leaves_nothing_former(
+    memory: CognitiveMemory,
+):
+    first, half, line = "The gateway started in hall 7.\n", "The valve of tank 3 failed beca", "use its seal was broken."
+    await learn(memory, first + half)
+
+    learned = await learn(memory, f"{first}{half}{line}\nThe pump")
+    assert (learned.former, (await kept(memory, half)).is_retracted) == (0, True)
+    assert await memory.related(fact_id(half + line), Relation.SUPERSEDES) == []
+    assert (await memory.sources())[0].former == 0
+
+    # A line that was edited at its end had an end.
+    await learn(memory, f"{first}{half}{line}\n")
+    assert (await learn(memory, f"{first}{half}{line[:-1]} again.\n")).former == 1
+
+
 async def test_a_source_that_is_no_whole_adds_to_what_it_said(memory: CognitiveMemory):
     await learn(memory, "The wall is green.", "ines", is_whole=False)
     assert (await learn(memory, "The door is blue.", "ines", is_whole=False)).former == 0
