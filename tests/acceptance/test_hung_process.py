@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
@@ -36,7 +36,8 @@ def stopped(pid: int) -> Iterator[None]:
     try:
         yield
     finally:
-        process.send_signal(signal.SIGCONT)
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGCONT)
 
 
 def test_a_process_that_hangs_keeps_nobody_waiting(fleet: HiveMind, redis: RedisServer) -> None:
@@ -63,3 +64,14 @@ def test_a_process_that_hangs_keeps_nobody_waiting(fleet: HiveMind, redis: Redis
         assert f"process {pid} is stopped; kill -CONT {pid}" in ended.err, ended
     recalled = str(answer["result"])
     assert (QUOTE in recalled, INSTEAD in recalled, PRIVATE in recalled) == (True, True, False), recalled
+
+
+def test_a_process_that_was_stopped_goes_on_to_hand_over_and_no_other_is_started_in_its_place(
+    fleet: HiveMind, redis: RedisServer
+) -> None:
+    fleet.applies(FLEET.format(bus=redis.url), fleet.home.parent)
+    (pid,) = (one["pid"] for one in fleet("status", "-o", "json").json["processes"] if one["name"] == "bob")
+
+    with stopped(pid):
+        ended = fleet("drain", "bob")
+        assert (ended.code, "start bob" in ended.err) == (0, False), ended

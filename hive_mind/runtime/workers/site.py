@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -28,7 +28,7 @@ class Site(web.BaseSite):
         self._server = await asyncio.get_running_loop().create_server(self._arrived, self._host, self._port, backlog=BACKLOG)
 
     def _arrived(self) -> asyncio.Protocol:
-        protocol = cast("Callable[[], RequestHandler[Any]]", self._make)()
+        protocol = cast("Callable[[], RequestHandler]", self._make)()
         self._strangers.arrived(protocol, protocol.force_close)
         return protocol
 
