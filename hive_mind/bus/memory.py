@@ -4,13 +4,12 @@ It keeps the whole contract of `bus.EventBus`, but nothing is durable: messages 
 are those an inbox still held when it was closed. Messages are handed over as objects, which are immutable. It starts no task and
 looks at nothing twice: a subscriber is called when there is something to take.
 
-A subscriber has a queue: a mailbox, and a line of publishers before it when it is full.
+A subscriber has a queue: a mailbox with a line of publishers before it when it is full.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Protocol
 
 from hive_mind.bus import (
     DEAD_LETTERS_SHOWN,
@@ -21,7 +20,6 @@ from hive_mind.bus import (
     BusHealth,
     BusSettings,
     DeadLetter,
-    Delivery,
     Envelope,
     Inbox,
     Measure,
@@ -31,55 +29,37 @@ from hive_mind.bus import (
     Traffic,
 )
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.mailbox import Mailbox
+from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.errors import BackendThrottled, BackendUnavailable, InvalidInput
 
 Room = asyncio.Future[bool]
 """Becomes true when an envelope that found a full queue needs to wait no longer, false when the bus is closed instead."""
 
 
-class QueueListener(Protocol):
-    """Calls of a queue to its bus."""
-
-    def forget(self, queue: "Queue") -> None:
-        """The queue was closed."""
-
-    def look_whether_drained(self) -> None:
-        """Something left the queue for good."""
-
-
-class Queue:
+class Queue(Mailbox[int]):
     """See `bus.Inbox`."""
 
-    def __init__(self, owner: QueueListener, subscription: Subscription, on_ready: Callable[[], None]) -> None:
-        self.subscription = subscription
-        self.mailbox: Mailbox[int] = Mailbox(subscription, on_ready, self)
-        self._owner = owner
+    def __init__(self, bus: "MemoryBus", subscription: Subscription, on_ready: Callable[[], None]) -> None:
+        super().__init__(subscription, on_ready, bus)
+        self._bus = bus
         self._numbers = count(1)
         # Envelopes without room, in order, by their publisher's event.
         self._outside: dict[Room, Envelope] = {}
 
     @property
-    def is_closed(self) -> bool:
-        return self.mailbox.is_closed
-
-    @property
-    def waiting(self) -> int:
-        return self.mailbox.waiting + len(self._outside)
+    def backlog(self) -> int:
+        """With those that have no room yet."""
+        return self.waiting + len(self._outside)
 
     @property
     def is_drained(self) -> bool:
-        return self.mailbox.is_drained and not self._outside
+        return super().is_drained and not self._outside
 
-    @property
-    def has_room(self) -> bool:
-        return self.mailbox.has_room
-
-    def offer(self, envelope: Envelope) -> Room | None:
+    def put(self, envelope: Envelope) -> Room | None:
         """Queue an envelope; where there is no room, behind those that wait for it: then a future tells when it is in."""
         # Waiting publishers are admitted as soon as there is room, so room here means that none waits.
-        if self.mailbox.has_room:
-            self.mailbox.offer(next(self._numbers), envelope)
+        if self.has_room:
+            self.offer(next(self._numbers), envelope)
             return None
         room: Room = asyncio.get_running_loop().create_future()
         self._outside[room] = envelope
@@ -89,33 +69,28 @@ class Queue:
         """A publisher waits no longer: an envelope that is not in the queue by now is not sent."""
         self._outside.pop(room, None)
 
-    def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        deliveries = self.mailbox.take(deliveries_max)
-        while self._outside and self.mailbox.room:
+    def take(self, deliveries_max: int) -> Sequence[MailboxDelivery[int]]:
+        deliveries = super().take(deliveries_max)
+        while self._outside and self.room:
             room = next(iter(self._outside))
-            self.mailbox.offer(next(self._numbers), self._outside.pop(room))
+            self.offer(next(self._numbers), self._outside.pop(room))
             _resolve(room, True)
         return deliveries
 
     async def close(self) -> None:
         """Give the name free; held messages are lost."""
-        await self.mailbox.finish()
-        self.end(is_accepted=True)
+        await self.finish()
+        self.end()
 
-    def end(self, *, is_accepted: bool) -> None:
+    def end(self, *, is_accepted: bool = True) -> None:
         """Drop everything. `is_accepted` is the result for publishers that wait for room."""
         if self.is_closed:
             return
-        self.mailbox.end()
+        super().end()
         for room in self._outside:
             _resolve(room, is_accepted)
         self._outside.clear()
-        self._owner.forget(self)
-
-    def settled(self, native: int) -> None:
-        """For the mailbox: nothing of it is kept anywhere else."""
-        del native
-        self._owner.look_whether_drained()
+        self._bus.forget(self)
 
 
 def _resolve(room: Room, is_accepted: bool) -> None:
@@ -151,9 +126,9 @@ class MemoryBus:
     @property
     def health(self) -> BusHealth:
         # Without `added_to`: every runner looks often, and a hundred mailboxes would cost more than the questions they carry.
-        boxes = [queue.mailbox for queue in self._all()]
-        redelivered, duplicates = sum(box.redelivered for box in boxes), sum(box.duplicates for box in boxes)
-        return BusHealth(not self._is_closed, 0, redelivered, duplicates, sum(box.put_aside for box in boxes))
+        queues = self._all()
+        redelivered, duplicates = sum(queue.redelivered for queue in queues), sum(queue.duplicates for queue in queues)
+        return BusHealth(not self._is_closed, 0, redelivered, duplicates, sum(queue.put_aside for queue in queues))
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Put each envelope into the queues of its targets. Suspends only where one is full."""
@@ -202,9 +177,8 @@ class MemoryBus:
         states = []
         for (its_hive, name), queues in sorted(self._queues.items()):
             if its_hive == hive:
-                waiting = sum(queue.waiting for queue in queues)
-                held_count = sum(len(queue.mailbox.held) - queue.mailbox.waiting for queue in queues)
-                states.append(QueueState(name, waiting, held_count, 0))
+                held_count = sum(len(queue.held) - queue.waiting for queue in queues)
+                states.append(QueueState(name, sum(queue.backlog for queue in queues), held_count, 0))
         return states
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
@@ -229,10 +203,14 @@ class MemoryBus:
         self._queues[place].remove(queue)
         if not self._queues[place]:
             del self._queues[place]
-        self.look_whether_drained()
+        self._look_whether_drained()
 
-    def look_whether_drained(self) -> None:
-        """For queues: something left one for good."""
+    def settled(self, native: int) -> None:
+        """For mailboxes: nothing of it is kept anywhere else."""
+        del native
+        self._look_whether_drained()
+
+    def _look_whether_drained(self) -> None:
         if self._drained is not None and not self._drained.done() and all(queue.is_drained for queue in self._all()):
             self._drained.set_result(None)
 
@@ -242,7 +220,7 @@ class MemoryBus:
     def _put(self, envelope: Envelope, targets: Sequence[Queue]) -> list[tuple[Queue, Room]]:
         """Into each queue; which of them were full."""
         self._meter.count(envelope, len(targets) if envelope.target == EVERYONE else len(envelope.target))
-        full = [(queue, room) for queue in targets if (room := queue.offer(envelope)) is not None]
+        full = [(queue, room) for queue in targets if (room := queue.put(envelope)) is not None]
         for watcher in self._watchers:
             watcher.see(envelope)
         return full
@@ -255,7 +233,7 @@ class MemoryBus:
             # As nearly always.
             return alone
         queues_of_names = [queues for name in names if (queues := self._queues.get((envelope.hive, name)))]
-        return [queues[0] if len(queues) == 1 else min(queues, key=lambda queue: queue.waiting) for queues in queues_of_names]
+        return [queues[0] if len(queues) == 1 else min(queues, key=lambda queue: queue.backlog) for queues in queues_of_names]
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
