@@ -1,4 +1,4 @@
-"""What a request may have is the same at every door: the command alone and with a resident process, HTTP, MCP, JSON Lines."""
+"""What a request may have is the same at every door: the command alone and with a resident process, HTTP, MCP."""
 
 import json
 from pathlib import Path
@@ -14,8 +14,6 @@ from tests.acceptance.test_mcp_lines import greeted, line_of
 pytestmark = pytest.mark.slow
 
 QUESTION = "When does the ferry leave?"
-# A value of `limit`, and whether it is taken; a command line has no null and no types.
-LIMITS = [(1, True), (1000, True), (0, False), (-1, False), (1001, False), (5000, False), (10**30, False), ("ten", False)]
 
 
 class Http:
@@ -29,27 +27,14 @@ class Http:
         return httpx2.post(f"{self._url}/{request}", headers=self._shown, json=fields, timeout=60)
 
 
-def test_a_limit_is_taken_or_refused_alike_at_every_door(guarded: HiveMind) -> None:
+# Without that process, over HTTP and over MCP `unit/runtime/test_bounds` shows it of each number of each request.
+def test_a_limit_is_taken_or_refused_alike_where_a_process_has_the_memory_open(guarded: HiveMind) -> None:
     assert guarded("learn", "-", "--source", "table", stdin="The ferry leaves at nine.").code == 0
-    for limit, is_taken in ((0, True), (5000, True), (-1, False), (10**30, False)):
-        assert (guarded("facts", "list", f"--limit={limit}").code == 0) == is_taken, limit
-    for limit, is_taken in LIMITS:
+    assert guarded("serve").code == 0
+    for limit, is_taken in ((1000, True), (0, False), (5000, False)):
+        assert run_anew(guarded, "ask", QUESTION, f"--limit={limit}") == is_taken, limit
         assert (guarded("ask", QUESTION, f"--limit={limit}").code == 0) == is_taken, limit
         assert (guarded("facts", "search", "ferry", f"--limit={limit}").code == 0) == is_taken, limit
-    http = Http(guarded("serve", "-o", "json").json)
-    # Asked before the command line is loaded, one of each kind.
-    for limit, is_taken in (LIMITS[1], LIMITS[2], LIMITS[5]):
-        assert run_anew(guarded, "ask", QUESTION, f"--limit={limit}") == is_taken, limit
-    for limit, is_taken in LIMITS:
-        assert (guarded("ask", QUESTION, f"--limit={limit}").code == 0) == is_taken, limit
-        for request, needed in (("ask", {"question": QUESTION}), ("search", {"query": "ferry"})):
-            assert http(request, **needed, limit=limit).status_code == (200 if is_taken else 400), (request, limit)
-    assert http("ask", question=QUESTION, limit=None).status_code == 200
-    with greeted(guarded) as server:
-        for limit, is_taken in [*LIMITS, (None, True), (True, False), (1.5, False)]:
-            called = {"name": "recall", "arguments": {"query": QUESTION, "limit": limit}}
-            (answer,) = server.answers_to(line_of(id=1, method="tools/call", params=called), count=1)
-            assert answer["result"].get("isError", False) != is_taken, (limit, answer)
 
 
 def run_anew(command: HiveMind, *arguments: object) -> bool:

@@ -38,17 +38,6 @@ def test_tuning_with_a_model_says_which_one_to_set(retrieval):
     assert "HIVE_MIND_LLM" in ended.err
 
 
-def test_a_model_tunes_until_it_has_nothing_new_and_what_it_found_is_kept(retrieval):
-    reply = json.dumps({"reason": "old pages mislead", "config": GOOD})
-    ended = retrieval.with_environment(HIVE_MIND_LLM=f"scripted:{reply}")("retrieval", "tune", "--how", "llm", "--name", "told")
-
-    assert ended.code == 0, ended.err
-    assert "old pages mislead" in ended.out
-    assert "told may be deployed" in ended.out
-    assert "replied twice with something that can't be used" in ended.out
-    assert "tokens spent" in ended.err
-
-
 def test_the_command_that_is_printed_is_for_the_workspace_that_was_named(retrieval, tmp_path):
     folder = (retrieval.home / "retrieval").rename(tmp_path / "two words")
     reply = json.dumps({"reason": "old pages mislead", "config": GOOD})

@@ -92,20 +92,6 @@ def test_the_gate_says_the_same_and_lets_it_through(tuned):
     assert after["differences"]["nudcg"] == ended.json["comparison"]["differences"]["nudcg"]
 
 
-def test_a_reply_that_is_no_json_is_told_to_the_model_and_asked_for_again(tuned):
-    _, _, requests = tuned
-    assert "could not be used" not in asked(requests[0])
-    assert "Your last reply could not be used" in asked(requests[1])
-    assert "could not be used" not in asked(requests[2])
-
-
-def test_a_configuration_that_fails_validation_is_told_with_what_is_wrong(tuned):
-    _, _, requests = tuned
-    assert "Your last reply could not be used" in asked(requests[3])
-    assert "filters.audience" in asked(requests[3])
-    assert 'no document has audience "developer"; did you mean developers?' in asked(requests[3])
-
-
 def test_only_what_could_be_used_was_measured_and_kept_with_its_reason(tuned):
     hive_mind, ended, requests = tuned
     assert [step["reason"] for step in ended.json["steps"][1:]] == ["old pages mislead", "pages for others mislead"]
