@@ -5,15 +5,17 @@ import json
 import logging
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hive_mind import backends
-from hive_mind.agents.judging.decision_log import JUDGEMENTS, LedgerLog
+from hive_mind.agents.judging.decision_log import AUDIT, JUDGEMENTS, LedgerLog, action_of, is_decided, record_of, shown
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
 from hive_mind.errors import InvalidInput
 from hive_mind.goals.goal import Goal, SuccessCriterion
 from hive_mind.judge.calibration import tally_of
-from hive_mind.judge.judgment import Judged, Judgment, JudgmentAction
+from hive_mind.judge.items import BY_EXPIRY, OPENED, Decision, Item, ItemKind, ItemView, stream_of
+from hive_mind.judge.judgment import FACT, Judged, Judgment, JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.ledger import Ledger
 from hive_mind.llm.scripted import ScriptedModel
@@ -81,3 +83,43 @@ async def test_what_can_not_be_read_hides_nothing_else(caplog, ledger: Ledger):
     with caplog.at_level(logging.ERROR):
         assert [one.judgment.id for one in await log.judged()] == ["a"]
     assert "a judgement is left out: entry 0 of judged/x" in caplog.text
+
+
+def view(kind: ItemKind, shows: tuple[str, ...] = (), by: str = "olga", **decision: object) -> ItemView:
+    context = (("fact", "The pump leaks."), ("before", "Hall seven."), ("report", "All is well."), ("why", "a rule"))
+    item = Item(id="i", kind=kind, agent="ann", subject="f1", title="asked", opened_ms=1, context=context, shows=shows)
+    return ItemView(item, Decision(item="i", by=by, **({"action": ACCEPT} | decision)))  # type: ignore[arg-type]
+
+
+VERDICTS = [
+    (view(FACT), ACCEPT),
+    (view(FACT, action=ESCALATE), RETRY),
+    # Approved, and among the facts that are wrong.
+    (view(FACT, wrong=("f1",)), RETRY),
+    (view(FACT, by=BY_EXPIRY), None),
+    (ItemView(view(FACT).item), None),
+    (view("judgment", ("report",), action=REPLAN), REPLAN),
+    (view("judgment"), None),
+    (view("question", ("report",)), ACCEPT),
+    # An answer is no verdict on what stood beside the question.
+    (view("question", ("report",), edit="ten"), None),
+]
+
+
+@pytest.mark.parametrize(("view", "action"), VERDICTS)
+def test_what_people_say_of_facts_and_outputs_is_a_verdict(view: ItemView, action: JudgmentAction | None) -> None:
+    assert is_decided(view) == (action is not None)
+    assert action is None or action_of(view) is action
+
+
+def test_a_rule_is_put_to_what_a_person_was_shown() -> None:
+    assert shown(view("judgment", ("report", "none"))) == {"report": "All is well.", "none": ""}
+    assert shown(view(FACT)) == {"text": "The pump leaks.", "concept": "", "before": "Hall seven."}
+
+
+async def test_a_record_counts_the_judgements_that_people_look_over(ledger: Ledger) -> None:
+    for number, kind in enumerate((AUDIT, FACT, AUDIT)):
+        item = Item(id=f"i{number}", kind=kind, agent="ann", subject=f"f{number}", title="t", opened_ms=1)
+        assert await ledger.append(stream_of(item.id), 0, [Entry(OPENED, msgspec.json.encode(item), 1)])
+
+    assert (await record_of(ledger)).audits == 2

@@ -24,7 +24,9 @@ from tests.waiting import until
 
 
 @pytest.mark.parametrize("node", ["node-ben", "node-ann"])
-async def test_what_an_agent_asks_lies_at_the_desk_and_what_is_decided_there_comes_back(node: str, town: Town) -> None:
+async def test_what_an_agent_asks_lies_at_the_desk_and_what_is_decided_there_comes_back(
+    node: str, town: Town, caplog: pytest.LogCaptureFixture
+) -> None:
     ann, ben = await town.agent("ann"), await town.agent("ben", node)
     ann.start()
     ben.start()
@@ -37,8 +39,9 @@ async def test_what_an_agent_asks_lies_at_the_desk_and_what_is_decided_there_com
     await until(lambda: is_open(ben, asked))
     assert await ann.decide(asked, ESCALATE)
     await until(lambda: ben.is_decided(asked, ESCALATE))
-    # What the desk's own agent asks is nobody else's.
+    # What the desk's own agent asks is nobody else's, and nobody is told what it said itself.
     assert not await there(ben, own)
+    assert "may not say anything" not in caplog.text
 
 
 async def test_a_desk_that_takes_nothing_yet_is_asked_until_it_answers(monkeypatch: pytest.MonkeyPatch, town: Town) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
+from hive_mind.errors import BackendError
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RulesAtWork, RuleSet
@@ -70,8 +72,32 @@ async def test_a_rule_that_breaks_asks_a_person_and_one_that_accepts_asks_nobody
 
         await one.until(broken, lambda fact: fact.held_back.startswith("asked a person"))
         (view,) = await one.desk.open()
+        # What no rule decided would be kept as a question to people.
+        await until(partial(is_kept, one.desk, accepted, "rule", ACCEPT))
         assert "rule no_pumps can't be applied to this" in dict(view.item.context)["why"]
         assert await one.is_seen_by_ben(accepted)
+
+
+async def is_kept(desk: LedgerDesk, fact: Fact, cause: str, action: JudgmentAction) -> bool:
+    kept = [judged.judgment for judged in await LedgerLog(desk.ledger).judged() if judged.goal == fact.id]
+    return [(judgment.cause, judgment.action) for judgment in kept] == [(cause, action)]
+
+
+async def test_a_desk_that_fails_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hive_mind.agents.judging.gate_reviewer._AGAIN_S", 0.01)
+    failures = [BackendError("ledger", "the disk is full")] * 2
+    ask = LedgerDesk.ask
+
+    async def ailing(self: LedgerDesk, item: Item) -> bool:
+        if failures:
+            raise failures.pop()
+        return await ask(self, item)
+
+    monkeypatch.setattr(LedgerDesk, "ask", ailing)
+    async with town(tmp_path, "flat", asks_people=True) as one:
+        fact = await one.store("The gate is painted blue.")
+        await one.until_asked(fact)
+        await until(partial(is_kept, one.desk, fact, "missing", ESCALATE))
 
 
 async def test_what_a_rule_stops_does_not_travel_as_the_text_before_another_fact(tmp_path: Path) -> None:

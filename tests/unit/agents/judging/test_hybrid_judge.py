@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgedTurn
+from hive_mind.agents.judging.hybrid_judge import HybridJudge, JudgedTurn, RunJudge
 from hive_mind.agents.judging.model_judge import ModelJudge
+from hive_mind.agents.judging.rules_at_work import HiveRules
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
@@ -271,3 +272,18 @@ def test_money_is_counted_where_a_price_is_known_and_never_guessed():
 
     assert (priced.entries[0].usd or 0.0) > 0.0
     assert unknown.entries[0].usd is None
+
+
+FIELDS: list[tuple[dict[str, str] | None, bool]] = [
+    ({}, True),
+    ({"on": "fact"}, False),
+    ({"mode": "retired"}, False),
+    (None, False),
+]
+
+
+@pytest.mark.parametrize(("fields", "has_rules"), FIELDS)
+async def test_rules_at_work_on_what_runs_come_to_are_asked_about_it(fields: dict[str, str] | None, has_rules: bool):
+    rule = {"id": "r", "condition": "True", "action": ESCALATE}
+    rules = [] if fields is None else [EvaluationRule.model_validate(rule | fields)]
+    assert await RunJudge(HiveRules(rules)).has_rules() is has_rules
