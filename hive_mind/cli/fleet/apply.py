@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import psutil
 import typer
 from msgspec.structs import replace
 
@@ -48,6 +49,8 @@ Render = Annotated[
 ]
 # After a longer wait a person wonders whether anything happens.
 _PROGRESS_S = 3.0
+# Measured: the resident memory of a worker with one agent and no model, and the time of a core until it is ready.
+_PROCESS_GB, _START_S, _START_MAX_S = 0.085, 2.0, 30.0
 
 
 group = Group()
@@ -115,6 +118,7 @@ async def _apply(source: "Source", home: Path, ways: Ways) -> None:
             if ways.output.is_table:
                 show_plan(plan, name, ways.output)
                 sys.stdout.flush()
+            say_cost(source, plan)
 
         async with under_way(controller):
             outcome = await controller.apply(
@@ -203,6 +207,20 @@ async def show_planned(source: "Source", home: Path, output: FleetFormat) -> Non
     async with fleets.opened(home, name) as controller:
         planned = await controller.plan(source)
     show_plan(planned, name, output)
+    say_cost(source, planned)
+
+
+def say_cost(source: "Source", plan: "Plan") -> None:
+    """Say what many processes take of this machine, before it is slow for all that runs here."""
+    count = sum(action.kind == "create" for action in plan.actions)
+    if source.manifest.spec.platform.kind != "local" or not count:
+        return
+    cores, free_gb = os.cpu_count() or 1, psutil.virtual_memory().available / 1e9
+    memory_gb, seconds = count * _PROCESS_GB, count * _START_S / cores
+    if memory_gb > free_gb / 2 or seconds > _START_MAX_S:
+        cost = f"about {memory_gb:.1f} of {free_gb:.1f} GB of memory, and {seconds:.0f} s to start on {counted(cores, 'core')}"
+        advice = "spec.platform.agentsPerProcess lets agents share one"
+        say(f"note: {counted(count, 'process', 'processes')} take {cost}; {advice}", "yellow")
 
 
 class _Look(NamedTuple):

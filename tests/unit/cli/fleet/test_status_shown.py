@@ -8,6 +8,7 @@ import io
 import json
 from contextlib import nullcontext
 from enum import StrEnum
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -17,7 +18,7 @@ from typer.main import get_command
 from hive_mind.cli import fleet as status_shown
 from hive_mind.cli.app import app
 from hive_mind.cli.fleet import FleetFormat, describe, get, live, noun_of, seconds
-from hive_mind.cli.fleet.apply import show_outcome, show_plan
+from hive_mind.cli.fleet.apply import say_cost, show_outcome, show_plan
 from hive_mind.cli.fleet.live import LogLine
 from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.planning import Action, Change, Plan, Whole
@@ -210,6 +211,16 @@ PLAN = Plan(
         Action("delete", "cleo", "it is not in the manifest any more", memory="312 facts are held nowhere else", loses=True),
     )
 )
+
+
+@pytest.mark.parametrize(("kind", "count", "is_said"), [("local", 400, True), ("kubernetes", 400, False), ("local", 1, False)])
+def test_a_plan_of_hundreds_of_processes_says_what_they_take_of_this_machine(kind, count, is_said, capsys):
+    source = SimpleNamespace(manifest=SimpleNamespace(spec=SimpleNamespace(platform=SimpleNamespace(kind=kind))))
+
+    say_cost(source, Plan(tuple(Action("create", f"w-{number}", "it is new") for number in range(count))))
+
+    line = capsys.readouterr().err
+    assert ("400 processes take about 34.0 of" in line and "agentsPerProcess" in line) is is_said
 
 
 def lines_of(capsys, plan, output=FleetFormat.TABLE):
