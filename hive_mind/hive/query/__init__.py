@@ -47,8 +47,8 @@ _ENOUGH = 20
 _REMEMBERED = 1_000
 # The quantile moves slowly, and sorting a thousand numbers for every reply would cost more than the reply.
 _RENEWED_EVERY = 50
-# Members exchange every few seconds, so one that is still late is soon seen to be. One exchange may have waited for a start.
-_LATE_FOR_MS, _LATE_SINCE_MS = 60_000, 4_000
+# Members exchange every few seconds, so one that is still late is soon seen to be.
+_LATE_FOR_MS = 60_000
 
 
 class Latencies:
@@ -61,8 +61,8 @@ class Latencies:
         self._observations = 0
         self._tokens = float(self._settings.hedge_burst)
         self._suspected: dict[str, int] = {}
-        self._late: dict[str, tuple[int, int]] = {}
-        """Members that did not answer in time: since when, and when last."""
+        self._late: dict[str, tuple[int, int | None]] = {}
+        """Members that did not answer in time: when that was seen first, and when last; None where it may have been a start."""
         self.suspects: frozenset[str] = frozenset()
         """Members believed dead by their missed beats."""
 
@@ -100,19 +100,23 @@ class Latencies:
 
     def unanswered(self, node: str, now_ms: int) -> None:
         """A question ended without what only this member could have said."""
-        self._late[node] = now_ms - _LATE_SINCE_MS, now_ms
+        self._late[node] = now_ms, now_ms
 
     def exchanged(self, node: str, elapsed_ms: int, now_ms: int) -> None:
-        """A reply to this node took this time. One that takes longer than a question may is of no use to any."""
+        """A reply to this node took this time. One that takes longer than a question may is of no use to any.
+
+        One that was away answers late all that was sent meanwhile: what was sent since tells.
+        """
         if elapsed_ms <= self._settings.deadline_ms:
             self._late.pop(node, None)
-        else:
-            self._late[node] = self._late.get(node, (now_ms, 0))[0], now_ms
+            return
+        first_ms, last_ms = self._late.get(node, (now_ms, None))
+        self._late[node] = first_ms, now_ms if now_ms - elapsed_ms >= first_ms else last_ms
 
     def late(self, now_ms: int) -> tuple[str, ...]:
         """Members whose last answer came too late for a question, or did not come, lately; sorted."""
-        spans = sorted(self._late.items())
-        return tuple(n for n, (since, last) in spans if last - since >= _LATE_SINCE_MS and now_ms - last < _LATE_FOR_MS)
+        times = sorted(self._late.items())
+        return tuple(node for node, (_, last_ms) in times if last_ms is not None and now_ms - last_ms < _LATE_FOR_MS)
 
     def doubt(self, node: str, now_ms: int) -> int:
         """How little an answer of it is to be expected: 0, 1 where it did not answer lately, 2 where it is believed dead."""
