@@ -46,7 +46,7 @@ from hive_mind.evals.generating import generate
 from hive_mind.model.content import Content
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import Answering, Hit
-from hive_mind.runtime.texts.text_files import read_text
+from hive_mind.runtime.texts.text_files import is_learned, read_text
 from hive_mind.runtime.wiring import open_embedder
 
 # Beyond the best of them, facts are about something else; more would outweigh those that matter.
@@ -319,7 +319,7 @@ async def documented(folders: dict[str, Path], questions: list[dict], answering:
     for name, folder in folders.items():
         agent = agent_named(name, settings, embedder)
         agent.reader = ExtractiveReader(quoting=QuotingSettings(answering=answering))
-        for path in sorted(path for path in folder.resolve().rglob("*") if path.suffix in (".md", ".rst")):
+        for path in sorted(path for path in folder.resolve().rglob("*") if is_learned(path)):
             text = read_text(path)
             if isinstance(text, str):
                 await agent.learn_from_content(Content(text, source=str(path), title=path.stem))

@@ -25,8 +25,10 @@ from hive_mind.model.gathered import Question
 from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.ranking.question import anchors, codes
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.runtime.texts.asciidoc_text import text_of_asciidoc
 from hive_mind.runtime.texts.html_text import document_of_html
-from hive_mind.runtime.texts.markdown_text import shown_in_markdown, text_of_asciidoc
+from hive_mind.runtime.texts.manual_text import text_of_manual
+from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 from hive_mind.runtime.texts.nested_text import nested_text
 from tests.builders import fact
 from tests.growth import costly
@@ -118,6 +120,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "with dates": lambda text: (moments(text, "2024-01-01"), resolved_dates(text, "2024-01-01")),
     "Markdown": shown_in_markdown,
     "AsciiDoc": text_of_asciidoc,
+    "a manual": text_of_manual,
     "HTML": document_of_html,
     "YAML": nested_text,
     "a question": _asked,

@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
+from hive_mind.cognition.answering.counts import COUNTING, FIGURE, NUMBER_OF, has_count, is_counted
+from hive_mind.cognition.answering.headings import value_of
 from hive_mind.cognition.answering.wordings import DEGREES, HOW, measured_in
 from hive_mind.cognition.extraction.separated import is_table_row, message_of, record_of
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
-from hive_mind.ranking.tokens import terms_in, tokenize
+from hive_mind.ranking.tokens import terms_in
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
-_NUMERAL = f"(?:{NUMERAL}|one|once|twice|dozen|nothing|none|no)"
-_AMOUNT = rf"(?:\d++[.,]*+|{_NUMERAL}|{NUMERAL_ELSEWHERE})"
+_AMOUNT = rf"(?:\d++[.,]*+|{COUNTING}|{NUMERAL_ELSEWHERE})"
 _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai|juni|juli|"
     "oktober|dezember"
@@ -62,8 +63,6 @@ _PEOPLE = (
     r"(?:direct|operat|doct|auth|edit|inspect|vend|visit|act|supervis|spons)ors?|\w{3,20}(?:ist|ian|man|woman|men|women)s?"
 )
 _WORD = regex(r"[^\W\d_][\w'’-]*")
-# By itself: the 7 of "fa7f3f17", "pumps-7" and "#7" counts nothing.
-_NUMBER = regex(rf"(?<![\w#/.])(?<!\w-)\d[\d.,:/]*|\b{_NUMERAL}\b", re.IGNORECASE)
 
 
 class _Form(NamedTuple):
@@ -81,16 +80,19 @@ class _Form(NamedTuple):
     """The least that a text needs, where many tell it in another form."""
 
 
-def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = "") -> bool:
+def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = "", value: str = "") -> bool:
     """Whether a text holds what a question of this kind is answered with; the time in front of a log line only tells when.
 
     `is_row`: a field of a table is a figure by itself; what it counts, or that it is a price, stands above it, in `titles`.
+    `value` is that of the setting that the text explains.
     """
     form = _form_of(question)
     if form is None:
         return True
     if form.least is not None:
         return form.least(text, question)
+    if _DIGIT.search(value) and (form.is_figure or form.is_time or form.is_distinctive or form.holds is _has_number):
+        return form.holds is not has_count or is_counted(text, question)
     is_row = is_row and (form.titles is None or form.titles.search(titles) is not None)
     if is_row and form.holds is _has_site:
         return True
@@ -109,7 +111,8 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
 def lacks_form(question: str, fact: Fact) -> bool:
     """Whether a fact holds nothing of what such a question is answered with."""
     message = fact.content.removeprefix(f"{fact.speaker}: ")
-    return not may_answer(question, message, is_row=is_table_row(fact) or record_of(fact) is not None, titles=fact.before)
+    is_row = is_table_row(fact) or record_of(fact) is not None
+    return not may_answer(question, message, is_row=is_row, titles=fact.before, value=value_of(fact))
 
 
 def holds_distinctive(question: str, text: str) -> bool:
@@ -135,8 +138,8 @@ def _has(pattern: re.Pattern[str], text: str, question: str) -> bool:
 
 def _has_number(text: str, question: str) -> bool:
     """One that the question does not hold already."""
-    numbers_asked = set(_NUMBER.findall(question.casefold()))
-    return any(number not in numbers_asked for number in _NUMBER.findall(text.casefold()))
+    numbers_asked = set(FIGURE.findall(question.casefold()))
+    return any(number not in numbers_asked for number in FIGURE.findall(text.casefold()))
 
 
 def _has_moment(text: str, question: str) -> bool:
@@ -152,18 +155,13 @@ def _has_telephone(text: str, question: str) -> bool:
     return any(sum(map(str.isdigit, number)) >= digits_min and not _NOT_DIALLED.fullmatch(number) for number in numbers)
 
 
-def _has_count(text: str, question: str) -> bool:
-    """A number before what is counted, or after its label. A reply in a few words need not say again what it counts."""
-    numbers_asked = set(_NUMBER.findall(question.casefold()))
-    words = _COUNT_WORD.findall(text.casefold())
-    counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in numbers_asked}
-    match = _COUNTED.search(question)
-    nouns = (match["noun"] or match["nouns"]) if match else ""
-    noun_terms = frozenset[str]() if nouns.casefold() in _ANYBODY else terms_in(nouns)
-    at = [number for number, word in enumerate(words) if noun_terms.intersection(tokenize(word))]
-    if not noun_terms or _OF_THEM.search(text) or noun_terms & measured_in(text):
-        return bool(counts)
-    return bool(at and _TOTAL.search(text)) or any(0 < number - count <= _COUNTED_WORDS for number in at for count in counts)
+def _has_release(text: str, question: str) -> bool:
+    """A version, and where the thing is named, its own: "Python 3.11 and above"."""
+    thing = _OF_WHICH.match(question)
+    return any(
+        not thing or thing["name"].casefold() in text[max(0, release.start() - _NEAR_CHARS) : release.start()].casefold()
+        for release in _RELEASED.finditer(text)
+    )
 
 
 def _has_name(text: str, question: str) -> bool:
@@ -231,21 +229,8 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 _DIGIT = regex(r"\d")
 # The answer behind a question: "Is it shut? Bob: No."
 _REPLY = regex(r"\?\s++(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]++)$")
-_COUNT_WORD = regex(r"[\w.,'-]+")
-_COUNT = regex(rf"\d[\d.,]*|{_NUMERAL}|{NUMERAL_ELSEWHERE}|keine?")
-_NUMBER_OF = r"(?:what|which)(?:['’]s| is| was| are) the (?:\w+ )?number of (?!(?:the|an?|our|my|its|their|your)\b)"
-_COUNTED = regex(
-    rf"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)|^{_NUMBER_OF}"
-    r"(?P<nouns>[\w-]+(?: [\w-]+){0,2}?)(?= (?:in|of|on|at|for|per|that|which|a)\b|\W*$)",
-    re.IGNORECASE,
-)
-_OF_THEM = regex(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
 _YEARS = regex(r"(?<![\w.,/-])(?:1\d|20)\d\d(?![\w,/-])(?!\.\d)")
-_TOTAL = regex(r"[:=] ?\d[\d.,]*$|\.{4} ?\d")
-# "three colonies of bees", "stock: 12".
-_COUNTED_WORDS = 3
 _REPLY_WORDS = 8
-_ANYBODY = frozenset(("people", "persons", "personen", "leute", "times", "times.", "mal"))
 _DOING = regex(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can"
 )
@@ -260,14 +245,16 @@ _ANYBODY_OF_MANY = _pattern(r"people|root|(?:any|every|no|some)(?:body|one)|\w+(
 _PERSON = _pattern(r"\b(?:person|head|chief|contact)\b")
 _WHEN = _pattern(
     rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS})\b|"
-    rf"\b(?:{_HOUR_BEFORE}) (?:{NUMERAL}|{NUMERAL_ELSEWHERE}|one)\b|\bo['’]clock\b"
+    rf"\b(?:{_HOUR_BEFORE}) (?:{NUMERAL}|{NUMERAL_ELSEWHERE}|one)\b|\bo['’]clock\b|"
+    # A program does things since a version.
+    r"\b(?:version|release|(?:added|introduced|new|changed|removed|deprecated|available) in) v?\d+\.\d"
 )
 _HAPPENED = _pattern(r"\b(?:was|were|did|wurden?|war|waren)\b")
 _YET = _pattern(r"\b(?:now|soon|tomorrow)\b")
 # "Built in 1961", "born", "two years old", "she is 12"; a guarantee of ten years is no age.
 _AGE = _pattern(
     rf"\b(?:1[0-9]|20)\d\d\b|\b(?:aged?|born|built|alter|geboren|gebaut|baujahr)\b|\b(?:{_SPANS})[ -](?:old|of age|alt)\b|"
-    rf"\b(?:is|are|was|were|turn\w{{0,3}}|ist|sind|war|waren|wird)\s(?:\w+\s){{0,2}}(?:\d{{1,3}}|{_NUMERAL})(?:\s(?:{_SPANS})\b|[.,;!]|$)"
+    rf"\b(?:is|are|was|were|turn\w{{0,3}}|ist|sind|war|waren|wird)\s(?:\w+\s){{0,2}}(?:\d{{1,3}}|{COUNTING})(?:\s(?:{_SPANS})\b|[.,;!]|$)"
 )
 _MONEY = _pattern(rf"[$€£¥]|\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\.")
 _LENGTH = _pattern(rf"\d\s?(?:{_LENGTHS})\b")
@@ -305,7 +292,7 @@ _SPEED = _pattern(
     r"\d\s?(?:km/h|mph|knots?|m/s|ms|s|kbit\S*|mbit\S*|gbit\S*|%|seconds?|minutes?|times)(?!\w)|"
     r"\d.{0,60} (?:per|an|a) (?:second|minute|hour|day)\b"
 )
-_WARMTH = _pattern(rf"(?:\d|\b{_NUMERAL})\s?(?:°|degrees?\b|grad\b|celsius\b|kelvin\b|[CFK]\b)")
+_WARMTH = _pattern(rf"(?:\d|\b{COUNTING})\s?(?:°|degrees?\b|grad\b|celsius\b|kelvin\b|[CFK]\b)")
 _OFTEN = _pattern(
     rf"\b(?:every|each|once|twice|times|daily|weekly|monthly|hourly|yearly|always|never|often|jede[nrs]?|täglich|wöchentlich|{_SPANS}|{_DAYS})\b"
 )
@@ -318,7 +305,9 @@ _PLACE_TITLES = _pattern(
 )
 _CODE = _pattern(r"\b(?=[\w-]{0,80}?\d)[\w-]{3,}")
 # Two numbers may be an amount, "13.2 bar".
-_VERSION = _pattern(r"(?<![\w.])(?:\d+(?:\.\d+){2,3}|v\d+(?:\.\d+)*|\d+\.\d+(?=[,;)]|\.?$))(?:-[a-z]\w*)?(?!\w|\.\w)")
+_VERSION = _pattern(
+    r"(?<![\w.])(?:\d+(?:\.\d+){2,3}|v\d+(?:\.\d+)*|\d+\.\d+(?=[,;)]|\.?$|\+| (?:and|or) \w))(?:-[a-z]\w*)?(?!\w|\.\w)"
+)
 # "MO-1187", "IMR 44.2170".
 _NUMBER_OF_OFFICE = regex(r"\b[A-Z]{1,6}[- ]?\d[\d./-]*\d\b")
 _CODED = _pattern(r"\b(?=[\w./-]{0,80}?\d)(?:[a-z]+-[\w./-]+|#?\d{3,}[\w-]*)")
@@ -329,6 +318,8 @@ _TELEPHONE = _pattern(
 _DIALLED = regex(r"(?<![\w#:./-])(?P<number>[+(]?\d(?:[ ()/-]{0,2}\d){2,14})(?![\w:%-]|[./,]\d)")
 _NOT_DIALLED = regex(r"\d{1,4}([-/ ])\d{1,2}\1\d{1,4}|(?:(?:19|20)\d\d[ /-]?)+")
 _DIALLED_MIN = 7
+_OF_WHICH = regex(r"(?:[Ww]hich|[Ww]hat) (?P<name>[A-Z][\w.+-]{0,30}) (?:version|release)s?\b")
+_NEAR_CHARS = 40
 _RELEASED = _pattern(r"(?<![\w#/])v?\d|\b(?:latest|newest|any version|all versions|called|named|codenamed|neueste\w*)\b")
 _PORT = _pattern(r"(?<![\w#./-])\d{2,5}(?![\w%]|[.:/-]\d)|(?<=\w):\d{2,5}\b")
 # As programs write them.
@@ -387,11 +378,11 @@ _FORMS = (
     _Form(
         _pattern(
             r"^(?!.*\bdate\b)(?:.{0,20} )?(?:which|what)(?:['’]s| is| was)?(?: the| its)? "
-            r"(?:(?!an? |the )[\w-]+ ){0,2}(?:version|release)\b"
+            r"(?:(?!an? |the )[\w-]+ ){0,2}(?:version|release)s?\b"
         ),
         partial(_has, _VERSION),
         is_distinctive=True,
-        least=partial(_has, _RELEASED),
+        least=_has_release,
     ),
     _Form(_pattern(r"\b(?:which|what) exceptions?\b"), partial(_has, _RAISED)),
     _Form(_pattern(r"\b(?:which|what) environment variables?\b"), partial(_has, _VARIABLE)),
@@ -424,7 +415,7 @@ _FORMS = (
         is_distinctive=True,
     ),
     _Form(_pattern(rf"{HOW['age']}|\bwhat age\b"), partial(_has, _AGE)),
-    _Form(_pattern(rf"\bhow many\b|^wie ?viele\b|^{_NUMBER_OF}"), _has_count, is_figure=True),
+    _Form(_pattern(rf"\bhow many\b|^wie ?viele\b|^{NUMBER_OF}"), has_count, is_figure=True),
     _Form(
         _pattern(rf"{HOW['weight']}|\bweighs?\b"),
         partial(_has, _WEIGHT),

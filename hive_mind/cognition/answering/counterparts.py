@@ -9,7 +9,7 @@ when it opens in winter, and "opens at six" under spring does not, though both s
 
 from collections.abc import Sequence
 
-from hive_mind.cognition.answering.headings import is_of_other_version, lacks_dotted, title_of
+from hive_mind.cognition.answering.headings import is_of_other_version, lacks_name_of_program, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.wordings import content_terms, is_german, kin_of, measured_in, met_in, phrase_terms, phrases_of
@@ -34,7 +34,7 @@ def about_what_is_named(question: str, hits: Sequence[Hit]) -> frozenset[str]:
         terms_by_parent.setdefault(parent, []).append(met_in(terms_asked, phrase_terms(title)))
     ids = set[str]()
     for hit in hits:
-        if any(is_other(question, hit.fact) for is_other in (is_of_another, is_of_other_version, lacks_dotted)):
+        if any(is_other(question, hit.fact) for is_other in (is_of_another, is_of_other_version, lacks_name_of_program)):
             continue
         parent, _, title = paths.get(hit.fact.id, ("", "", ""))
         met = met_in(terms_asked, phrase_terms(title))

@@ -45,8 +45,15 @@ _CALLED = regex(
 )
 # A name in a name, as programs write it, and no address.
 _DOTTED = regex(r"(?<![\w@./:-])[^\W\d_]\w+(?:\.[^\W\d]\w+)+(?![\w@/:-])")
+# "--dry-run", "map_size"
+_CODED = regex(r"(?<![\w@./:-])(?:--[^\W\d_][\w-]+|[^\W\d_]+(?:_[^\W_]+)+)(?![\w@/:-])")
+_NO_WORD = regex(r"[\W_]+")
 
 _NAME_PART = regex(r"\w+")
+# A setting with its value; a release with its date is none.
+_SETTING = regex(r"(?:`?[^\W\d][\w-]*[_.-][^\W\d][\w.-]*`?|\S.{0,60}(?= \(default\b)) \((?:default )?(?P<value>[^()]{1,80})\)")
+# A term that is a name in a program: "-n, --dry-run", "`timeout`", "map_size".
+_TERM = regex(r"-|`[^`]{1,80}`|(?=[^\s(]{0,80}[_(=<])[a-z]", re.IGNORECASE)
 
 
 def title_of(source: str) -> str:
@@ -57,6 +64,12 @@ def title_of(source: str) -> str:
 def path_of(source: str) -> list[str]:
     """The names of the folders that a source lies in, and its title."""
     return [*source.split("/")[:-1], title_of(source)]
+
+
+def value_of(fact: Fact) -> str:
+    """The value that the heading of a fact gives the setting that the fact explains: 16777216 of "map_size (16777216)"."""
+    match = _SETTING.fullmatch(fact.concept.rpartition(_BETWEEN)[2])
+    return match["value"] if match else ""
 
 
 def headings_of(fact: Fact) -> frozenset[str]:
@@ -128,8 +141,13 @@ def _versions_of(question: str) -> tuple[tuple[str, str], ...]:
 def _call_in(question: str, fact: Fact) -> tuple[str, str] | None:
     """The heading that is the function whose deed a question asks for, and the word for that."""
     called = _CALLED.match(question)
-    titles = (title.rpartition(_BETWEEN)[2] for title in (fact.concept, *places_in(fact.labels))) if called else ()
-    return next(((title, called["deed"]) for title in titles if called and title.startswith(f"{called['name']}(")), None)
+    if called is None:
+        return None
+    # "Using the session.pop_flash method" is about it as well.
+    name, is_code = called["name"], "_" in called["name"]
+    titles = (title.rpartition(_BETWEEN)[2] for title in (fact.concept, *places_in(fact.labels)))
+    its = (title for title in titles if title.startswith(f"{name}(") or (is_code and name in _NAME_PART.findall(title)))
+    return next(((title, called["deed"]) for title in its), None)
 
 
 def opening_bonus(question: str, fact: Fact) -> float:
@@ -143,9 +161,25 @@ def opening_bonus(question: str, fact: Fact) -> float:
     return _QUESTION_BONUS * (len(met_in(wanted, headings_of(fact))) * 2 >= len(wanted))
 
 
-def lacks_dotted(question: str, fact: Fact) -> bool:
-    """Whether a fact lacks a dotted name: `Counter.most_common` is the method of no other class, which a heading may say."""
-    names = _DOTTED.findall(question[:QUESTION_CHARS_MAX].casefold())
+def lacks_name_of_program(question: str, fact: Fact) -> bool:
+    """Whether a fact lacks a name of a program: `Counter.most_common` is the method of no other class, which a heading may say.
+
+    `--dry-run` and `map_size` may stand in what is before it, and be written with blanks.
+    """
+    question = question[:QUESTION_CHARS_MAX].casefold()
+    return _lacks_code(_CODED.findall(question), fact) or _lacks_dotted(_DOTTED.findall(question), fact)
+
+
+def _lacks_code(names: Sequence[str], fact: Fact) -> bool:
+    texts = (fact.content, fact.before, fact.concept, *fact.places, *fact.sources)
+    return bool(names) and not all(_as_words(name) in _as_words(" ".join(texts).casefold()) for name in names)
+
+
+def _as_words(text: str) -> str:
+    return f" {' '.join(_NO_WORD.sub(' ', text).split())} "
+
+
+def _lacks_dotted(names: Sequence[str], fact: Fact) -> bool:
     content, around = fact.content.casefold(), " ".join((fact.concept, *fact.places, *fact.sources)).casefold() if names else ""
     words, said = frozenset(_NAME_PART.findall(around)), [f".{name}" for name in _DOTTED.findall(content)] if names else []
     return any(
@@ -202,7 +236,8 @@ def notes_around(question: str, fact: Fact) -> list[str]:
     missing -= met_in(missing, phrases_of(fact.content, fact.speaker, heads_of(fact)))
     notes, heading = [], terms_in(fact.concept)
     is_version_wanted = not _OF_VERSIONS.isdisjoint(tokenize(question)) and any(map(VERSION.fullmatch, heading))
-    if not fact.speaker and ((left := missing - _around(missing, heading)) != missing or is_version_wanted):
+    is_term = _TERM.match(fact.concept.rpartition(_BETWEEN)[2]) is not None and not heading <= terms_in(fact.content)
+    if not fact.speaker and ((left := missing - _around(missing, heading)) != missing or is_version_wanted or is_term):
         notes.append(f"under “{fact.concept}”")
         missing = left
     paths = (path_of(source)[: -_FOLDERS_MAX - 2 : -1] for source in fact.sources if "/" in source)

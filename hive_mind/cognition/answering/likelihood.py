@@ -169,7 +169,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 name_unseen,
                 float(_contradicts_year(terms_of_question, hit.fact) or _contradicts_version(versions, hit.fact)),
                 _replaced(terms_of_question, near[number]),
-                float(terms_of_question.is_denial and not _denies(hit.fact.content)),
+                float(terms_of_question.is_denial and not _denies(f"{_question_answered(hit.fact)} {hit.fact.content}")),
                 float(lacks_form(question, dated(question, hit.fact))),
                 float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker))),
                 _missing(rarity, subjects, near[number]),

@@ -237,6 +237,7 @@ def asked_of(question: str) -> QuestionTerms:
     # "Half past nine in the evening" is 21:30.
     of_day = _PARTS_OF_DAY if _CLOCK.search(question) else frozenset()
     words = content_terms(question, (phrase_terms(question) - specific - _FORM_WORDS - of_day) | implied)
+    words -= function_terms(question) if specific else frozenset()
     numbers = (
         frozenset((*_NUMBERED.findall(question), *_NUMBERED_THING.findall(question))) | frozenset(filter(str.isdigit, names))
     ) - dated

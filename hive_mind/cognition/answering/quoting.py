@@ -7,6 +7,7 @@ Selection: which of the relevant facts are quoted, and in what order.
 Coverage: the few facts that together say most of what a question asks, and nothing twice.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -47,6 +48,18 @@ _ANSWER_BONUS = 0.3
 _GAIN = 1.0
 # Of two that add the same, the one that shares more with the question, also where another has said that already.
 _SHARE_BONUS = 0.3
+
+# A sentence that points elsewhere says nothing itself.
+_EXACT_BONUS, _POINTING_MALUS, _CODE_MALUS = 0.1, 0.5, 0.2
+# A sentence answers it, and no example.
+_TOLD = regex(
+    r"(?:and |so |but )?(?:who|whom|why|when|is|are|was|were|does|do|did|can|what (?:is|are|was|were|does|did))\b", re.IGNORECASE
+)
+_POINTING = regex(
+    r"(?:(?:please )?(?:see|read|refer to|consult|follow|visit)|for (?:more|further|other|details|an example)\b.{0,80}, see|"
+    r"you(?:'ll| will| may| should)? (?:want to )?(?:read|see))\b",
+    re.IGNORECASE,
+)
 
 # The facts worth reading among those that only name an identifier: a sentence with a few words besides.
 _SENTENCE_BONUS, _DETAIL_MIN = 0.2, 4
@@ -182,7 +195,7 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
         return not_known(hits)
     terms = asked_of(as_in_memory)
     scores = [
-        hit.score + opening_bonus(text, hit.fact) + defining_bonus(text, hit.fact)
+        hit.score + opening_bonus(text, hit.fact) + defining_bonus(text, hit.fact) + _wording_bonus(text, terms, hit.fact)
         for hit in (judged_hit.hit for judged_hit in judged)
     ]
     by_score = sorted(zip(judged, scores, strict=True), key=lambda pair: -pair[1])
@@ -206,6 +219,14 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
         "quoted",
         round(confidence, 2),
     )
+
+
+def _wording_bonus(question: str, terms: QuestionTerms, fact: Fact) -> float:
+    """For the very words of the question; against a sentence that says where to read more, and code that nobody asks for."""
+    words = terms.words - terms.kinds
+    exact = _EXACT_BONUS * len(words & terms_in(fact.content)) / max(1, len(words))
+    is_code = "\n" in fact.content and _TOLD.match(question) is not None
+    return exact - _POINTING_MALUS * (_POINTING.match(fact.content) is not None) - _CODE_MALUS * is_code
 
 
 def _decided(

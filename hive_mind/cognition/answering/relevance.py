@@ -13,7 +13,7 @@ from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, 
 from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
 from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.definition import may_define
-from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, projects_named, titles_of, unsaid
+from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, projects_named, titles_of, unsaid, value_of
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of
 from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, said_in, stated
@@ -313,6 +313,7 @@ def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSett
             said_in(dated(question, hit.fact)),
             is_row=_is_row_of(question, hit.fact),
             titles=hit.fact.before,
+            value=value_of(hit.fact),
         )
     )
 

@@ -224,6 +224,8 @@ _PHRASES = {
     "turned away": "refused",
     "come out": "released",
     "came out": "released",
+    **dict.fromkeys(("at once", "at the same time", "in parallel", "simultaneously", "simultaneous"), "concurrent"),
+    **dict.fromkeys(("in favour of", "in favor of"), "replaced"),
     "stand for": "acronym",
     "stands for": "acronym",
     **{f"{verb} off": "disabled" for verb in _SWITCHING},
@@ -269,13 +271,21 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     return (content - bent) or terms
 
 
+# "Can't" as a term: that something is denied is looked for apart.
+# "Which versions can I use it with?": somebody who asks uses things and needs them.
+_DONE_BY_ASKER = regex(r"\b(?:can|could|do|should|may|must) (?:i|we|you) (use|need|have|get|want|find)\b", re.IGNORECASE)
+_DENIED = regex(r"(?:ca|do|does|did|is|are|was|were|wo|would|could|should|has|have|had|must)nt|cannot")
+
+
 @remembered(64)
 def function_terms(question: str) -> frozenset[str]:
-    """The terms of the little words of a question in another language: "cuándo es la", "когда"."""
+    """The terms of the little words of a question, as "can't", and of one in another language: "cuándo es la", "когда"."""
     runs = [run for chunk in chunks_of(question) for run in _APOSTROPHE.split(chunk)]
     leans = sum(LEANS.get(run, 0) for run in runs)
     is_english = leans > 0 or (leans == 0 and not is_marked(question))
-    return frozenset(term for run in runs if says_nothing(run, is_english) for term in tokenize(run))
+    little = {term for run in runs if says_nothing(run, is_english) for term in tokenize(run)}
+    done_by_asker = map(tokenize, _DONE_BY_ASKER.findall(question))
+    return frozenset(little.union(filter(_DENIED.fullmatch, tokenize(question)), *done_by_asker))
 
 
 def phrases_of(*texts: str) -> frozenset[str]:

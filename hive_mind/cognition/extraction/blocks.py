@@ -4,6 +4,7 @@ Layout is read line by line and once, so the cost is linear in the text whatever
 the business of `sentences`; what "10:22" in front of an utterance means is the business of `temporal`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -71,6 +72,9 @@ _HEADING_CHARS_MAX = 120
 # Plain lines at least this long were probably wrapped by an editor, so the sentence goes on in the next one.
 _WRAPPED_LINE_CHARS_MIN = 60
 
+# A title with a default behind it is a name, and no sentence.
+_DEFAULTING_CHARS_MAX = 60
+
 # Deeper lists are programs' output.
 _PARENTS_MAX = 8
 
@@ -91,6 +95,10 @@ _QUOTE = regex(r"(?:>[ \t]?){1,8}")
 _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
 _KEYED = regex(r"[^\s:.][^:.]{0,40}(?::\s|：)|[\w.-]{1,60}\s?=\s?\S")
 _COLUMNS = regex(r"\S\s{3}")
+# The value of the setting that the heading names.
+_DEFAULT = regex(
+    r"(?:\*\*)?Default(?: value)?(?::(?:\*\*)?|\*\*:)\s{1,4}(?P<value>[^\s.:](?:[^.:]|[.:](?=\S)){0,60})[.]?", re.IGNORECASE
+)
 _FENCE = ("```", "~~~")
 _SET_IN = ("    ", "\t")
 _STOPS = (*SENTENCE_STOPS, ":", ";")
@@ -328,6 +336,10 @@ class _Layouter:
             self.blocks.append(
                 Block(text, block.layout, self._headings, block.speaker, block.stamp, lead, topic, block.is_quoted)
             )
+            if (default := _DEFAULT.fullmatch(text)) and self._headings and len(self._heading) <= _DEFAULTING_CHARS_MAX:
+                # All that stands below explains a setting of this value.
+                title = f"{self._heading} (default {default['value']})"
+                self._headings = (*self._headings[:-1], replace(self._headings[-1], title=title))
             if block.layout is Layout.PROSE:
                 self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
             self._last_item = text if block.layout is Layout.ITEM else ""

@@ -131,6 +131,11 @@ def _kept(directive: Any) -> "list[Node]":
         words, _ = directive.state.inline_text(change or ".", directive.lineno)
         begin = nodes.Text(f"{_OF_VERSIONS[name]} {version}{': ' if change else ''}")
         return [nodes.paragraph("", "", begin, *words), *body.children]
+    if version := directive.options.get("version"):
+        # "changelog" of those who write one version after another: all below is of that version.
+        released = directive.options.get("released")
+        title = nodes.title("", f"{version} ({released})" if released else version)
+        return [nodes.section("", title, *body.children, ids=[nodes.make_id(f"version {version}")])]
     if not said or name in _CONDITIONS:
         return list(body.children)
     if not body.children:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from hive_mind.regex import regex
 from hive_mind.runtime.texts import Document
+from hive_mind.runtime.texts.manual_text import is_manual, text_of_manual
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
 _BLOCKS = frozenset(
@@ -165,7 +166,9 @@ class _Reader:
         elif tag == "tr":
             self._end_row()
         elif tag == "pre":
-            self._line = ["".join(self._line).rstrip("\n"), "\n```"]
+            laid_out = "".join(self._line)
+            page = laid_out.removeprefix("```\n")
+            self._line = [text_of_manual(page)] if is_manual(page) else [laid_out.rstrip("\n"), "\n```"]
             self._is_laid_out = False
             self._paragraph()
         elif tag in _ITEMS:

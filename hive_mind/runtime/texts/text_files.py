@@ -13,9 +13,11 @@ from pathlib import Path
 from hive_mind.errors import reason_of
 from hive_mind.regex import regex
 from hive_mind.runtime.texts import EMPTY, Document, Unreadable, decoded
+from hive_mind.runtime.texts.asciidoc_text import is_asciidoc, text_of_asciidoc
 from hive_mind.runtime.texts.document import format_of, read_apart, suffixes
 from hive_mind.runtime.texts.html_text import document_of_html, is_html
-from hive_mind.runtime.texts.markdown_text import shown_in_markdown, text_of_asciidoc
+from hive_mind.runtime.texts.manual_text import is_manual, text_of_manual
+from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_of_source
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
@@ -27,6 +29,7 @@ _PAGES = (".html", ".htm")
 _CAPTIONS = (".vtt", ".srt")
 _MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
 _ASCIIDOC = (".adoc", ".asciidoc")
+_PLAIN = (".txt", ".text")
 _NESTED = frozenset({".json", ".jsonl", ".yaml", ".yml"})
 # Formats of notes. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
 # memory is for `facts import`.
@@ -125,7 +128,9 @@ def _text_in(path: Path, text: str) -> str | Unreadable:
     suffix = path.suffix.lower()
     if suffix in _MARKDOWN:
         text = shown_in_markdown(text)
-    elif suffix in _ASCIIDOC:
+    elif suffix in _PLAIN and is_manual(text):
+        text = text_of_manual(text)
+    elif suffix in _ASCIIDOC or (suffix in _PLAIN and is_asciidoc(text)):
         text = text_of_asciidoc(text)
     elif suffix in _CAPTIONS:
         text = text_of_captions(text)

@@ -58,6 +58,9 @@ from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_an
         ("How many grinders are left?", "Angle grinder ........ 2 (shelf C1)", "The grinders have 3 speeds."),
         ("Where are the goggles?", "Safety goggles: 31, drawer 5", "Safety goggles: 31"),
         ("How long may lines be?", "line-length = 110", "The lines are green."),
+        ("How many boats may moor?", "Most boats that may moor, defaults to 12.", "Boats may moor at 12."),
+        ("Since when does it lock?", "It locks since version 2.5.", "It locks with version."),
+        ("Which Python versions does it need?", "It needs Python 3.10 and above.", "It needs Python."),
         ("How many rows were read?", "job=read finished rows=1804", "rows were read within 30 s"),
         ("Wie tief ist das Becken?", "Es ist 3 Meter tief.", "Es ist 50 Meter lang."),
         ("Welche Farbe hat das Boot?", "Das Boot ist grün.", "Das Boot ist neu."),
@@ -218,3 +221,17 @@ def test_a_column_of_telephones_has_short_numbers():
     assert not may_answer("What is the phone number of Ana?", "Ana,4711", is_row=True, titles="name,ticket")
     assert may_answer("What is the height of the rose?", "rose,120", is_row=True, titles="species,height_cm")
     assert not may_answer("What is the height of the rose?", "rose,120", is_row=True, titles="species,seeds")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_answered"),
+    [
+        ("How many seconds may a boat wait?", "Boats that wait for more than this many seconds are refused.", True),
+        ("How many boats may wait?", "Boats that wait for more than this many seconds are refused.", False),
+        ("How large is the berth?", "The size of a berth.", True),
+        ("Who waits?", "Boats wait.", False),
+    ],
+)
+def test_the_value_of_the_setting_that_a_text_explains_is_the_figure(question: str, text: str, is_answered: bool) -> None:
+    assert may_answer(question, text, value="`30`") is is_answered
+    assert not may_answer(question, text, value="none")

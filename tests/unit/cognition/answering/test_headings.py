@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cognition.answering.headings import lacks_dotted, notes_around, opening_bonus, titles_of, unsaid
+from hive_mind.cognition.answering.headings import lacks_name_of_program, notes_around, opening_bonus, titles_of, unsaid, value_of
 from hive_mind.model.content import Content
 from hive_mind.model.fact import place_label
 from hive_mind.runtime.settings import Settings
@@ -238,15 +238,40 @@ def test_what_stands_first_under_a_question_like_the_one_asked_answers_it(questi
         ("What does heap.push take?", False),
         ("What does Counter return?", False),
         ("Who answers at ana@counter.example?", False),
+        ("What does most_common take?", False),
+        ("What does --most-common do?", False),
+        ("What does least_common take?", True),
+        ("What does --dry-run do?", True),
         ("What did it say in v2.1, e.g. there?", False),
     ],
 )
 def test_a_dotted_name_is_in_a_fact_or_its_owner_above_it(question: str, is_lacking: bool):
     labels = (place_label(["Counter", "most_common(self, n)"]),)
     fact = hit("Unlike heap.push it sorts.", concept="most_common(self, n)", sources=("/lib/counters.py",), labels=labels).fact
-    assert lacks_dotted(question, fact) is is_lacking
-    assert not lacks_dotted("In which line of app.py did it fail?", hit('File "/srv/mill/app.py", line 88').fact)
+    assert lacks_name_of_program(question, fact) is is_lacking
+    assert not lacks_name_of_program("In which line of app.py did it fail?", hit('File "/srv/mill/app.py", line 88').fact)
 
 
 def test_a_file_is_about_its_folders_too_and_about_no_version_of_them():
     assert titles_of(hit("x", sources=("/a/b/c/jinja2-3.1/guide/pool.md",)).fact) == {"jinja2", "jinja", "guid", "pool"}
+
+
+@pytest.mark.parametrize(
+    ("concept", "value"),
+    [
+        ("map_size (16777216)", "16777216"),
+        ("Parameters: map_size (60s)", "60s"),
+        ("`timeout` (default `30`)", "`30`"),
+        ("1.4 (May 2, 2026)", ""),
+        ("Boats (12)", ""),
+        ("map_size", ""),
+    ],
+)
+def test_a_setting_may_have_its_value_in_its_title(concept: str, value: str):
+    assert value_of(hit("The size of a berth.", concept=concept).fact) == value
+
+
+def test_what_explains_a_term_of_a_program_is_quoted_with_it():
+    fact = hit("Only show what would be removed.", concept="Options: -n, --dry-run").fact
+    assert notes_around("Which option shows what would be removed?", fact) == ["under “Options: -n, --dry-run”"]
+    assert notes_around("Which option shows what would be removed?", hit(fact.content, concept="Flags").fact) == []

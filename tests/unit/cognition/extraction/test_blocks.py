@@ -36,6 +36,13 @@ def test_a_block_knows_every_heading_it_stands_under():
     assert found[0].headings[1] != found[1].headings[1]
 
 
+@pytest.mark.parametrize("line", ["**Default:** `30`", "Default: `30`", "Default value: `30`."])
+def test_the_default_of_a_setting_stands_in_the_title_of_what_explains_it(line: str):
+    found = blocks(f"## `wait`\n\n{line}\n\nSeconds that a boat waits.\n\n## Other\n\nIt is wet. Default: 3")
+
+    assert [block.heading for block in found] == ["`wait`", "`wait` (default `30`)", "Other"]
+
+
 @pytest.mark.parametrize("title", ["Executive summary", "OUTLOOK", "Invoice No. 2026-0417", "Εισαγωγή", "概要"])
 def test_a_line_alone_that_states_nothing_is_a_title(title: str):
     found = blocks(f"The year was good.\n\n{title}\n\nMore passengers came.\n\nFewer complained.")

@@ -153,6 +153,14 @@ def test_nothing_of_the_markup_is_left(markup: str) -> None:
     assert markup not in shown(PAGE)
 
 
+def test_a_version_that_only_an_option_names_is_a_title() -> None:
+    change = "   .. change::\n      :tags: bug\n\n      It is dry.\n"
+    pages = (f".. changelog::\n   :version: 1.{minor}\n   :released: May {minor}, 2026\n\n{change}" for minor in (5, 4))
+    assert shown("Changes\n=======\n\n" + "\n".join(pages)) == (
+        "# Changes\n\n## 1.5 (May 5, 2026)\n\nIt is dry.\n\n## 1.4 (May 4, 2026)\n\nIt is dry.\n"
+    )
+
+
 def test_a_folder_gives_it() -> None:
     assert is_learned(Path("notes.rst"))
 

@@ -1,0 +1,109 @@
+"""Pages of manuals as `man` prints them, laid out as people write notes: sections, options with what they do, paragraphs.
+
+They are set in blanks: a title at the margin, a paragraph further in and stretched to its width, an option on a line of its own
+above what it does, an example further in than the sentence before it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hive_mind.regex import regex
+
+# "LOG(1)        Manual        LOG(1)" at the top, and its name at the right below.
+_NAME = r"[^\s()]{1,60}\(\w{1,12}\)"
+_HEAD = regex(rf"(?P<page>{_NAME})\s.{{0,200}}\s(?P=page)")
+_FOOT = regex(rf"(?:\S.{{0,200}})?\s{{3,}}{_NAME}")
+_SUBTITLE_INDENT = 3
+# A bullet, a number or a short option stands in front of its text.
+_TAGGED = regex(r"(?P<tag>\S{1,24}(?: \S{1,24}){0,3})\s{2,}(?=\S)")
+_BULLET = regex(r"[o*·•+-]|\d{1,2}[.)]|\(\d{1,2}\)")
+_ENDS = (".", ":", "!", "?", ";", ",")
+# A word that was parted at the end of a line.
+_PARTED = regex(r"(?<=[a-z])- (?=[a-z])")
+
+
+def is_manual(text: str) -> bool:
+    """Whether a text begins as such a page does: with its name at both ends of a line."""
+    return _HEAD.fullmatch(text[:1_000].strip().partition("\n")[0].rstrip()) is not None
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    """Lines that are set in alike; behind a `tag`, as far as where its text begins."""
+
+    indent: int
+    lines: list[str]
+    tag: str = ""
+    text_indent: int = 0
+
+    @property
+    def text(self) -> str:
+        """In one line, without what only fills it."""
+        lines = [" ".join(line.split()) for line in self.lines]
+        return _PARTED.sub("", " ".join(lines)) if len(lines) > 1 else lines[0]
+
+    @property
+    def is_brief(self) -> bool:
+        return len(self.lines) == 1 and not (self.tag or self.lines[0].endswith(_ENDS))
+
+
+def text_of_manual(text: str) -> str:
+    """The page below its name."""
+    name, *lines = text.expandtabs().strip().splitlines()
+    return "\n\n".join((f"# {name.split()[0]}", *_shown(list(_paragraphs(lines))))) + "\n"
+
+
+def _paragraphs(lines: list[str]) -> Iterator[_Paragraph]:
+    """They end where a line is empty, where one is set in otherwise, and before a tag."""
+    paragraph: _Paragraph | None = None
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        said, indent = line.strip(), _indent(line)
+        if not said or _FOOT.fullmatch(line) or _HEAD.fullmatch(line):
+            yield from [paragraph] if paragraph else []
+            paragraph = None
+            continue
+        tagged = _TAGGED.match(said)
+        text_indent = indent + tagged.end() if tagged else 0
+        if tagged and indent and (_BULLET.fullmatch(tagged["tag"]) or (following.strip() and _indent(following) == text_indent)):
+            yield from [paragraph] if paragraph else []
+            paragraph = _Paragraph(indent, [said[tagged.end() :]], tagged["tag"], text_indent)
+        elif paragraph is not None and indent and indent == paragraph.text_indent:
+            paragraph.lines.append(said)
+        else:
+            yield from [paragraph] if paragraph else []
+            paragraph = _Paragraph(indent, [said], text_indent=indent)
+    yield from [paragraph] if paragraph else []
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _shown(paragraphs: list[_Paragraph]) -> Iterator[str]:
+    # Of the terms that a paragraph may stand under, outermost first; and of the text that an example is set in from.
+    terms, text_indent, is_term = list[int](), 0, False
+    named, code = list[str](), list[str]()
+    for paragraph, following in zip(paragraphs, [*paragraphs[1:], None], strict=True):
+        if not is_term and text_indent and paragraph.indent > text_indent:
+            code += [f"{' ' * (paragraph.indent - text_indent)}{line}" for line in paragraph.lines]
+            continue
+        yield from ["\n".join(("```", *code, "```"))] if code else []
+        code, is_bullet = [], _BULLET.fullmatch(paragraph.tag) is not None
+        terms = [indent for indent in terms if indent < paragraph.indent]
+        below, text_indent = "  " * len(terms), paragraph.text_indent if paragraph.indent > _SUBTITLE_INDENT else 0
+        is_term = paragraph.is_brief and following is not None and following.indent > paragraph.indent > _SUBTITLE_INDENT
+        if paragraph.indent <= _SUBTITLE_INDENT:
+            yield f"{'###' if paragraph.indent else '##'} {paragraph.text}"
+        elif paragraph.is_brief and following is not None and following.is_brief and following.indent == paragraph.indent:
+            named.append(paragraph.text)
+        elif is_term or (paragraph.tag and not is_bullet):
+            name = paragraph.text if is_term else paragraph.tag
+            yield f"{below}- {', '.join((*named, name))}"
+            yield from [] if is_term else [f"{below}  - {paragraph.text}"]
+            named = []
+            terms.append(paragraph.indent)
+        else:
+            yield from ["\n".join(named)] if named else []
+            named = []
+            yield f"{below}- {paragraph.text}" if terms or is_bullet else paragraph.text
+    yield from ["\n".join(("```", *code, "```"))] if code else []
