@@ -16,9 +16,12 @@ from hive_mind.awaiting import off_loop
 from hive_mind.cognition import Extraction
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.extraction.blocks import Layout, blocks, section_names
+from hive_mind.cognition.extraction.captions import are_captions, text_of_captions
 from hive_mind.cognition.extraction.dating import Dates, dates_of
+from hive_mind.cognition.extraction.html_text import is_html, text_of_html
 from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX, STATED, Piece, cut, exchanged, summed_up
 from hive_mind.cognition.extraction.separated import message_of
+from hive_mind.cognition.extraction.source_text import notes_of_source
 from hive_mind.cognition.extraction.statements import (
     confidence_of,
     is_brief_statement,
@@ -63,7 +66,10 @@ class ExtractiveSettings:
 
 
 class ExtractiveReader:
-    """Implements `Reader` without a language model. Every candidate is verbatim, up to white space, in its content."""
+    """Implements `Reader` without a language model. Every candidate is verbatim, up to white space, in its content.
+
+    Of a page, captions or source code it is so without their marks.
+    """
 
     def __init__(self, settings: ExtractiveSettings | None = None, quoting: QuotingSettings | None = None) -> None:
         self._settings = settings or ExtractiveSettings()
@@ -74,7 +80,7 @@ class ExtractiveReader:
         return await off_loop(len(content.text), self._extracted, content)
 
     def _extracted(self, content: Content) -> Extraction:
-        layout = blocks(shown(content.text))
+        layout = blocks(as_notes(shown(content.text)))
         dates = dates_of(content, layout)
         settings = self._settings
         pieces = list(summed_up(list(exchanged(cut(layout, settings.sentence_chars_max, settings.utterance_chars_max)))))
@@ -161,6 +167,13 @@ class ExtractiveReader:
             )
 
 
+def as_notes(text: str) -> str:
+    """A page, captions or source code as the text that people read in it; any other text as it is."""
+    if is_html(text):
+        return text_of_html(text)[0]
+    return text_of_captions(text) if are_captions(text) else notes_of_source(text) or text
+
+
 def _is_repeated(piece: Piece) -> bool:
     return piece.is_covered and piece.block.layout is Layout.LOG
 
@@ -209,7 +222,7 @@ def _states(sentence: str, piece: Piece) -> bool:
         is_other = is_question(sentence) or is_polite(sentence) or is_link(sentence) or sentence.endswith(":")
         return not is_other and any(map(str.isalnum, sentence))
     # Its meaning comes from the item or the heading it hangs on: "Released 2023-08-17".
-    hangs = bool(block.lead) or (bool(block.headings) and block.layout in (Layout.PROSE, Layout.ITEM))
+    hangs = bool(block.lead) or block.layout is Layout.ITEM or (bool(block.headings) and block.layout is Layout.PROSE)
     # "4 eggs", "May 2025".
     is_figured = any(map(str.isalpha, sentence)) and (any(map(str.isdecimal, sentence)) or bool(moments(sentence)))
     is_terse = block.layout is Layout.PROSE and not block.speaker and is_terse_statement(sentence)

@@ -38,9 +38,10 @@ _OPENER = regex(
     # "No parking" and "wait ten minutes" correct nothing.
     rf"^(?:(?:(?:{_NO})\b(?=\s?[,.:;!–-]|\s+(?:it|that|they|he|she|we|i|sorry|sono|è|es|son|c['’]est)\b|\s*$)|nope|correction|korrektur|"
     r"corrección|correzione|actually|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|"
-    rf"quise decir|{_EXCUSE})\b(?:[,.:;! –-]{{1,3}}(?:to say )?|$))+",
+    rf"quise decir|not any ?more|nicht mehr|ya no|non più|niet meer|{_EXCUSE})\b(?:[,.:;! –-]{{1,3}}(?:to say )?|$))+",
     re.IGNORECASE,
 )
+_DENIED = regex(rf"(?:{_NO})\b", re.IGNORECASE)
 _NOW = (
     r"\b(?:now|instead|jetzt|inzwischen|nun|stattdessen|maintenant|désormais|ahora|adesso|ora|agora|teraz|теперь|сейчас|artık|şimdi|"
     r"acum|τώρα|الآن|nu)\b"
@@ -60,6 +61,11 @@ _LEAD = regex(r"^(?:i|we|they|he|she|ich|wir|sie|je|nous|on)\b[^,.:;]{2,40}[,:;]
 _SENTENCES_MAX = 4
 # "Thu: 12-20" says nothing of Friday: who speaks says a few words.
 _LABEL = regex(r"^[^\W\d_][\w .'’-]{0,40}: (?=[^\W\d_]\S*\s\S+\s)")
+# A question and its answer are one fact.
+_SAID_BEHIND = regex(r"^[^?\n]{1,300}\?\s+[^\W\d_][\w .'’-]{0,40}: ")
+_SUBJECT = regex(
+    r"(?:the|our|de|het|der|die|das|la|le|les|el|los|las|il|lo|gli|os?|as?)\s(?P<noun>[^\W\d_]{3,40})\b", re.IGNORECASE
+)
 _FIGURE = regex(r"\d")
 _VALUE = regex(r"\d|(?<=\w )[^\W\d_a-z]")
 
@@ -113,17 +119,28 @@ def corrections_of(hits: Sequence[Hit], candidates: Iterable[Hit]) -> list[Hit]:
 
 def _corrects_last(later: Fact, earlier: Fact) -> bool:
     """Whether a fact follows another, or answers it, and gives another value in its place."""
-    message, former = (_LABEL.sub("", fact.content, count=1) for fact in (later, earlier))
-    is_opened = _OPENER.match(message) is not None
+    said, former = _said(later), _said(earlier)
+    message = _SAID_BEHIND.sub("", said, count=1)
+    # "No" answers the question that it stands behind.
+    is_opened = _OPENER.match(message) is not None and not (message != said and _DENIED.match(message))
+    # "No, the move is on Friday" behind a word about keys corrects an earlier one.
+    subject = _SUBJECT.match(_OPENER.sub("", message))
+    if subject and subject["noun"].casefold() not in former.casefold():
+        return False
     if former not in later.before or not (is_opened or _CORRECTING.search(message)):
         return False
     return bool((_VALUE if is_opened or not _FIGURE.search(former) else _FIGURE).search(message))
 
 
+def _said(fact: Fact) -> str:
+    """Without its speaker. "Correction: …" is no label."""
+    return fact.content if _OPENER.match(fact.content) else _LABEL.sub("", fact.content, count=1)
+
+
 def _clauses(fact: Fact) -> Iterator[tuple[Statement, bool]]:
     """The sentences of a fact as statements of their own, without words that say only that they correct; and whether they do."""
     said = said_of(fact)
-    for sentence in _SENTENCE_END.split(_LABEL.sub("", fact.content, count=1))[:_SENTENCES_MAX]:
+    for sentence in _SENTENCE_END.split(_said(fact))[:_SENTENCES_MAX]:
         clause = _NOW_SAID.sub("", _OPENER.sub("", sentence))
         is_marked = clause != sentence or _CHANGED.search(sentence) is not None
         for text in {clause, _LEAD.sub("", clause, count=1)}:

@@ -74,6 +74,8 @@ _OTHER_WORDS = frozenset(
     zaman zasto zich zij zijn zu zum zur zwischen
     """.split()
 )
+# "Who" in Turkish and Hungarian, and names in English, so that they tell no language.
+_NAMES_TOO = frozenset("kim kimi kime ki".split())
 # Of other scripts, where no word is English.
 _OTHER_SCRIPTS = frozenset(
     """
@@ -114,7 +116,7 @@ def is_latin(word: str) -> bool:
 
 def says_nothing(run: str, is_english: bool) -> bool:
     """Whether a run is a function word of its language."""
-    return run in _OTHER_SCRIPTS or (run in _OTHER_WORDS and not is_english)
+    return run in _OTHER_SCRIPTS or (run in _OTHER_WORDS | _NAMES_TOO and not is_english)
 
 
 def is_marked(text: str) -> bool:

@@ -56,7 +56,7 @@ ROOMS = (
     "cognition.answering cognition.iso cognition.temporal cognition.extraction cognition.extractive cognition.replies "
     "memory.gate memory.entities memory.disputes memory.intake memory.asking memory.worth_knowing memory.editions "
     "hive.trust.wording hive.trust.contradiction ranking.tokens ranking.seed ranking.form "
-    "ranking.neighbours ranking.question runtime.texts.html_text runtime.texts.nested_text runtime.texts.text_files "
+    "ranking.neighbours ranking.question runtime.texts.nested_text runtime.texts.text_files "
     "runtime.replies model.ids model.fact counted"
 ).split()
 # What a text that no reader can use, and a statement that says nothing, are answered with.

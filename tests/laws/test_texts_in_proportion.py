@@ -14,6 +14,7 @@ from hive_mind.cognition.answering.intent import direct, intent_of, parts_of
 from hive_mind.cognition.answering.question_terms import focus_of
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.answering.tallying import aggregations_of
+from hive_mind.cognition.extraction.manual_text import text_of_manual
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.temporal import moments, resolved_dates
 from hive_mind.hive.trust.wording import wording
@@ -25,9 +26,8 @@ from hive_mind.model.gathered import Question
 from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.ranking.question import anchors, codes
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.runtime.texts import document_of_html
 from hive_mind.runtime.texts.asciidoc_text import text_of_asciidoc
-from hive_mind.runtime.texts.html_text import document_of_html
-from hive_mind.runtime.texts.manual_text import text_of_manual
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 from hive_mind.runtime.texts.nested_text import nested_text
 from tests.builders import fact

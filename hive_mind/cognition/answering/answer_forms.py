@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from hive_mind.cognition.answering.counts import COUNTING, FIGURE, NUMBER_OF, has_count, is_counted
 from hive_mind.cognition.answering.headings import value_of
-from hive_mind.cognition.answering.wordings import DEGREES, HOW, measured_in
+from hive_mind.cognition.answering.wordings import DEGREES, HOW, WHO_ELSEWHERE, measured_in
 from hive_mind.cognition.extraction.separated import is_table_row, message_of, record_of
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
-from hive_mind.ranking.tokens import terms_in
+from hive_mind.ranking.tokens import is_english, terms_in
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -56,7 +56,7 @@ _COLOURS = (
 )
 # The person meant need not have a name.
 _PEOPLE = (
-    "team|staff|crew|committee|guard|deputy|(?:any|every|no|some)(?:body|one)|(?:grand)?(?:mother|father)|uncle|aunt|neighbou?rs?|people|"
+    "i(?:['’](?:ll|m|ve|d))?|team|staff|crew|committee|guard|deputy|(?:any|every|no|some)(?:body|one)|(?:grand)?(?:mother|father)|uncle|aunt|neighbou?rs?|people|"
     "users?|root|caretaker|porter|brother|sister|wife|husband|son|daughter|child(?:ren)?|friends?|colleagues?|boss|mayor|"
     "apprentices?|trainees?|interns?|nurses?|chair|clerks?|landlord|tenants?|customers?|students?|captain|president|minister|"
     "(?:engine|manag|offic|driv|teach|own|found|build|keep|buy|sell|farm|bak|paint|work|play|lead|sing|writ|lawy)ers?|"
@@ -200,8 +200,8 @@ def _has_somebody(text: str, question: str) -> bool:
     terms = terms_in(question)
     text = _NO_PROSE.sub(" ", text)
     words = _WORD.findall(text)
-    # The first word of a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
-    is_subject = len(words) == 1 or (len(words) > 1 and _DOING.fullmatch(words[1]) is not None)
+    # The first word of a sentence is a name where somebody does something: "Ana sold it", not "Run it"; so in other languages.
+    is_subject = len(words) == 1 or (len(words) > 1 and (_DOING.fullmatch(words[1]) is not None or not is_english(text)))
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
     names = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
     if _ROLE.match(question):
@@ -344,7 +344,7 @@ _LENGTH_TITLES = _pattern(r"length|width|height|depth|distance|span|läng|breite
 
 # The first that a question is of.
 _FORMS = (
-    _Form(_pattern(r"^(?:(?:and |so |but )?who(?:m|se)?|wer|wem|wen|wessen)\b"), _has_somebody),
+    _Form(_pattern(rf"^(?:(?:and |so |but )?who(?:m|se)?|wer|wem|wen|wessen)\b|{WHO_ELSEWHERE}"), _has_somebody),
     _Form(_pattern("何年"), partial(_has, _pattern("年"))),
     _Form(_pattern("何時"), partial(_has, _pattern("時"))),
     _Form(_pattern("いくら"), partial(_has, _pattern("[円¥]|無料"))),
@@ -378,7 +378,7 @@ _FORMS = (
     _Form(
         _pattern(
             r"^(?!.*\bdate\b)(?:.{0,20} )?(?:which|what)(?:['’]s| is| was)?(?: the| its)? "
-            r"(?:(?!an? |the )[\w-]+ ){0,2}(?:version|release)s?\b"
+            r"(?:(?!an? |the )[\w-]+ ){0,2}(?:version|release)s?\b(?! do\b)"
         ),
         partial(_has, _VERSION),
         is_distinctive=True,

@@ -97,7 +97,7 @@ def focus_of(question: str) -> frozenset[str]:
     if does := _NOUN_DOES.match(one_line):
         return terms_in(does["verb"]) if does["verb"].casefold() not in _LIGHT_VERBS else frozenset()
     if stated := _PREDICATE.match(one_line):
-        return _predicate(stated["rest"])
+        return _predicate(stated["rest"]) - _KINDS
     return frozenset()
 
 
@@ -147,6 +147,13 @@ _KIND_ELSEWHERE = regex(
     r"як\w+|ποι\w+|care|ce) (?P<kind>[^\W\d_]{3,40})\b",
     re.IGNORECASE,
 )
+# "What is the phone number?", "Is verbose mode on?"
+_KIND_BEHIND = regex(
+    r"\b(?:phone|telephone|fax|mobile|account|order|serial|part|room|bus|line) (?P<kind>number)\b|"
+    r"^(?:is|are) .{1,60}\b(?P<switch>mode|flag|option|setting)\b",
+    re.IGNORECASE,
+)
+_ORDINAL = regex(r"\b(\d{1,3})(?:st|nd|rd|th) [a-z]", re.IGNORECASE)
 FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
 
 # Where somebody is says where they sit.
@@ -193,6 +200,22 @@ _ANYBODY = frozenset(tokenize("person people one man woman"))
 _DOTTED = regex(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
 
 
+# "How much sugar does it need?"
+_MASS = regex(
+    r"^(?:and |so |but )?how much (?!money|time|space|work)([a-z]{3,20}) (?:do|does|did|is|are|was|were|will|can|should|must)\b",
+    re.IGNORECASE,
+)
+_QUALIFIER = regex(
+    r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
+)
+
+
+def qualifiers_in(question: str) -> frozenset[str]:
+    """Words that pick one of several: the last bus is not the first, a fact about the heaviest says so, and salt is no sugar."""
+    words = (*_QUALIFIER.findall(question), *_MASS.findall(question))
+    return frozenset(term for word in words for term in tokenize(word))
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionTerms:
     """The terms of a question: the identifiers and names that must be met, and all other words.
@@ -229,7 +252,13 @@ def asked_of(question: str) -> QuestionTerms:
     coded += [terms for terms in dotted if not terms & dated]
     identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
     # All nouns of German begin with a capital.
-    kinds = _terms(_KIND, question) | _terms(_WHERE, question) | _terms(_KIND_ELSEWHERE, question) | _UNSAID
+    kinds = (
+        _terms(_KIND, question)
+        | _terms(_WHERE, question)
+        | _terms(_KIND_ELSEWHERE, question)
+        | _terms(_KIND_BEHIND, question)
+        | _UNSAID
+    )
     proper = [] if is_german(question) else [terms for terms in named if terms not in coded and not terms <= kinds]
     names: frozenset[str] = frozenset().union(*proper)
     specific = dated.union(*coded, names)
@@ -239,7 +268,8 @@ def asked_of(question: str) -> QuestionTerms:
     words = content_terms(question, (phrase_terms(question) - specific - _FORM_WORDS - of_day) | implied)
     words -= function_terms(question) if specific else frozenset()
     numbers = (
-        frozenset((*_NUMBERED.findall(question), *_NUMBERED_THING.findall(question))) | frozenset(filter(str.isdigit, names))
+        frozenset((*_NUMBERED.findall(question), *_NUMBERED_THING.findall(question), *_ORDINAL.findall(question)))
+        | frozenset(filter(str.isdigit, names))
     ) - dated
     # "Is the port 8443?" is answered by another number as well.
     numbers |= frozenset() if intent_of(question).kind is Kind.YES_NO else figures_in(question) - dated

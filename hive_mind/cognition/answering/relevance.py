@@ -15,7 +15,7 @@ from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.definition import may_define
 from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, projects_named, titles_of, unsaid, value_of
 from hive_mind.cognition.answering.intent import parts_of
-from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of
+from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of, qualifiers_in
 from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, said_in, stated
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
@@ -117,8 +117,10 @@ _GOING_ON = frozenset("and but yes no yeah also und aber ja nein auch".split())
 # word of many questions.
 _OTHERS_ENOUGH = _WORD_LETTERS_MIN = 4
 YEAR = regex(r"(?<![\w.,-])(?:1\d|20)\d\d(?![\w,])(?!\.\d)")
-_QUALIFIER = regex(
-    r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
+_MONTH = regex(
+    r"\b(?:in|since|of|im|seit|en|em|w) (january|february|march|april|may|june|july|august|september|october|november|december|"
+    r"januar|februar|märz|mai|juni|juli|oktober|dezember)\b",
+    re.IGNORECASE,
 )
 _SENTENCE_ENDS = (".", "!", "。")
 # Facts asked for who somebody is: beyond these they tell of others.
@@ -250,7 +252,7 @@ def _of_projects_named(question: str, hits: Sequence[Hit]) -> list[Hit]:
 
 def _is_picked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     terms = _terms_of(fact)
-    return all(_is_stated(term, terms) for term in asked.roles | asked.deeds | _qualifiers(question))
+    return all(_is_stated(term, terms) for term in asked.roles | asked.deeds | qualifiers_in(question))
 
 
 def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> tuple[str, ...]:
@@ -367,14 +369,14 @@ def _terms_of(fact: Fact) -> frozenset[str]:
     return phrases_of(fact.content, fact.concept, fact.before) | measured_in(fact.content)
 
 
-def _qualifiers(question: str) -> frozenset[str]:
-    """Words that pick one of several: the last bus is not the first, and a fact about the heaviest says so."""
-    return frozenset(term for word in _QUALIFIER.findall(question) for term in tokenize(word))
-
-
 def _is_of_that_time(question: str, fact: Fact) -> bool:
-    asked, stated = (frozenset(YEAR.findall(text)) for text in (question, message_of(fact.content)))
-    return not asked or not stated or not asked.isdisjoint(stated)
+    """Whether a fact, or the titles of its columns, tell of no other year or month alone."""
+    told = f"{message_of(fact.content)} {heads_of(fact)}"
+    for period in (YEAR, _MONTH):
+        asked, stated = (frozenset(map(str.casefold, period.findall(text))) for text in (question, told))
+        if asked and stated and asked.isdisjoint(stated) and (period is YEAR or len(stated) == 1):
+            return False
+    return True
 
 
 def _is_row_of(question: str, fact: Fact) -> bool:

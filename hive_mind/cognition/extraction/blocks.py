@@ -14,7 +14,7 @@ from textwrap import dedent
 
 from hive_mind.cognition.extraction.fields import laid_out
 from hive_mind.cognition.extraction.messages import as_conversation, speakers_of, turn_of
-from hive_mind.cognition.extraction.separated import FrontMatter, Rows, front_matter, log_line_of, rows_of
+from hive_mind.cognition.extraction.separated import FrontMatter, Rows, front_matter, log_line_of, rows_of, with_tabs
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, as_items, is_polite, is_question, is_statement
 from hive_mind.regex import regex
 
@@ -87,8 +87,14 @@ _TITLE_MARKS = ("#", "*", "_")
 # Where "[2.1.0](…)" leads is no part of a title.
 _LINK = regex(r"\[(?P<text>[^\[\]]{1,120})\]\([^()\s]*\)")
 _UNDERLINE = regex(r"={3,}|-{3,}")
-_ITEM = regex(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
+_ITEM = regex(r"(?:[-*+•▪◦]|(?:\d{1,3}|[a-z])[.)]|\[[ xX]\])\s+(?=\S)")
 _DIGIT = regex(r"\d")
+# A capital, a figure, or a letter of a script without capitals.
+# The first line of a manual's page, and the number in front of a title.
+_MANUAL = regex(r"(?P<name>[\w.:+-]{1,60}\(\d\w{0,3}\))\s.{0,200}\s(?P=name)")
+_NUMBER = regex(r"\A\d{1,2}(?:\.\d{1,2}){1,3}\.?\s{1,4}(?=[^\W\d_])")
+_SEPARATED = regex(r"[,;|\t]\S")
+_BEGINS = regex(r"(?![a-zà-öø-ÿа-яα-ω])\w")
 _VERSION = regex(r"\d\.\d")
 _CHECKED = regex(r"\A\[[ xX]\]\s+")
 _QUOTE = regex(r"(?:>[ \t]?){1,8}")
@@ -113,7 +119,7 @@ def blocks(text: str) -> list[Block]:
     head = front_matter(lines)
     lines = as_items(as_conversation(lines if head is None else lines[head.lines :]))
     speakers = speakers_of(lines)
-    lines = lines if speakers else laid_out(lines)
+    lines = lines if speakers or _has_fence(lines) else laid_out(list(with_tabs(lines)))
     layouter = _Layouter(speakers)
     if head is not None:
         layouter.state(head, lines)
@@ -129,6 +135,10 @@ def blocks(text: str) -> list[Block]:
         layout += [*quoted, block]
         quoted = []
     return layout + quoted
+
+
+def _has_fence(lines: Iterable[str]) -> bool:
+    return any(line.lstrip().startswith(_FENCE) for line in lines)
 
 
 def section_names(layout: Iterable[Block]) -> Mapping[int, str]:
@@ -186,11 +196,12 @@ class _Layouter:
                 continue
             if has_words and self._is_title(paragraph):
                 self._close()
-                self._begin_section(paragraph[0].strip(), _BOLD_LEVEL)
-                continue
+                self._begin_section(_MANUAL.sub(r"\g<name>", paragraph.pop(0).strip()), _BOLD_LEVEL)
             # The first lines may only say what comes: headings, and a line that ends with a colon.
             leading = takewhile(lambda line: _title_of(line.strip())[0] or line.rstrip().endswith(":"), paragraph)
             start = sum(1 for _ in leading)
+            if has_words and (start or self._is_introduced) and self._is_list(paragraph[start:]):
+                paragraph[start:] = [f"- {line.strip()}" for line in paragraph[start:]]
             table = self._table(paragraph[start:]) if has_words and self._code is None else None
             for line in paragraph if table is None else paragraph[:start]:
                 self._read(line)
@@ -223,10 +234,38 @@ class _Layouter:
         line = paragraph[0].strip()
         if len(self.blocks) == self._blocks_above and self._headings[-1].level < _BOLD_LEVEL and _DIGIT.search(line):
             return False
-        if len(paragraph) > 1 or self._code is not None or self._is_introduced or line.endswith((*_STOPS, ",")):
+        if not self._stands_alone(paragraph) or self._code is not None or self._is_introduced or line.endswith((*_STOPS, ",")):
             return False
+        if _MANUAL.fullmatch(line):
+            return True
+        line = _NUMBER.sub("", line)
         is_named = line[0].isalpha() and not line[0].islower() and not _ITEM.match(line) and not log_line_of(line)
         return is_named and not (is_statement(line) or is_question(line) or is_polite(line) or turn_of(line, self._speakers))
+
+    def _stands_alone(self, paragraph: Sequence[str]) -> bool:
+        """Whether the first line has nothing below it, or a list, or text that is set in below capitals.
+
+        Or it is the first of all, or below such a title, and does not go on in the next.
+        """
+        if len(paragraph) == 1 or _ITEM.match(paragraph[1].strip()):
+            return True
+        if paragraph[0].isupper() and paragraph[1].startswith(_SET_IN):
+            return True
+        is_first = not self.blocks and self._open is None and not self._headings
+        is_next = bool(self._headings) and self._headings[-1].level == _BOLD_LEVEL
+        is_whole = len(paragraph[0]) < _WRAPPED_LINE_CHARS_MIN and _BEGINS.match(paragraph[1]) is not None
+        return (is_first or is_next) and is_whole and _SEPARATED.search(paragraph[0]) is None
+
+    def _is_list(self, lines: Sequence[str]) -> bool:
+        """Whether lines below a colon are something each: short, and none a sentence or what goes on in the next."""
+        return len(lines) > 1 and all(
+            len(line) < _WRAPPED_LINE_CHARS_MIN
+            and _BEGINS.match(line)
+            and not line.rstrip().endswith((*_STOPS, ","))
+            and not turn_of(line, self._speakers)
+            and not log_line_of(line)
+            for line in lines
+        )
 
     def _table(self, lines: Sequence[str]) -> Rows | None:
         table = rows_of([line.strip(" ") for line in lines])

@@ -7,7 +7,7 @@ key, each is about its first value, and its name.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 
 from hive_mind.cognition.extraction.separated import NAMES, log_line_of
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, is_statement
@@ -47,7 +47,7 @@ def laid_out(lines: Sequence[str]) -> Sequence[str]:
 def _as_items(lines: Sequence[str]) -> Iterator[str]:
     """Each key as an item, and each remark behind the first one; all of them under the name of what they are about."""
     fields = (_FIELD.fullmatch(line.rstrip()) for line in lines)
-    names = [match["value"] for match in fields if match and match["key"].casefold() in NAMES]
+    names = [match["value"] for match in fields if match and match["key"].casefold() in NAMES] or _named_below(lines)
     is_begun = False
     for line in lines:
         if not is_begun and _may_hang(line):
@@ -56,6 +56,13 @@ def _as_items(lines: Sequence[str]) -> Iterator[str]:
         text = line.strip().lstrip("#").lstrip() if is_begun else ""
         # The items below a key are often set in no further.
         yield f" {line}" if _ITEM.match(text) or not text else f"{' ' * _indent(line)}- {text}"
+
+
+def _named_below(lines: Sequence[str]) -> list[str]:
+    """The name that a manifest has in its metadata."""
+    texts = list(map(str.strip, lines))
+    start = texts.index("metadata:") if "metadata:" in texts else len(texts)
+    return [text.removeprefix("name: ") for text in texts[start:] if text.startswith("name: ")][:1]
 
 
 def _may_hang(line: str) -> bool:
@@ -106,6 +113,8 @@ def _titled(lines: Sequence[str]) -> Iterator[str]:
             following = group[place + 1 : place + 1 + _BELOW_MIN]
             if (is_titled or not place) and (title := _title(line, following)):
                 is_titled = True
+                if _SECTION.fullmatch(line.strip()):
+                    title = ": ".join((title, *_names_in(group[place + 1 :])))
                 yield from ("", f"{_TITLE}{title}", "")
                 if title != line.strip() or not is_statement(line):
                     continue
@@ -141,6 +150,12 @@ def _name_of(group: Sequence[str]) -> str:
     values = [(match["key"].casefold(), match["value"]) for line in group if (match := _FIELD.fullmatch(line.strip()))]
     names = [value for key, value in values if key in NAMES][:1]
     return ": ".join(dict.fromkeys((values[0][1], *names)))
+
+
+def _names_in(lines: Sequence[str]) -> list[str]:
+    """The name that the fields right below a section give it."""
+    fields = map(_FIELD.fullmatch, takewhile(is_field, lines))
+    return [match["value"].strip("\"'") for match in fields if match and match["key"].strip().casefold() in NAMES][:1]
 
 
 def _title(line: str, following: Sequence[str]) -> str:

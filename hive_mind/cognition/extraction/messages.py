@@ -31,9 +31,11 @@ _LINE_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[apAP]\.?[mM]\.?)?"
 _LINE_DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
 _STAMP = rf"(?:{_LINE_DAY}(?:,?[ T]\s?{_LINE_CLOCK})?|{_LINE_CLOCK})(?:Z|[+-]\d{{2}}:?\d{{2}})?"
 _WORD = r"[^\W_][\w'’.&-]{0,40}"
+# Of no language, as names in chats are followed by.
+_SIGN = "[\u200d\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
 _LINE = regex(
     rf"(?:(?P<open>[\[(])(?P<boxed>[^\])]{{4,40}})[\])]\s*+(?:[-–]\s*+)?|(?P<bare>{_STAMP})\s++(?:-\s++)?)?"
-    rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\))?:(?(bold)\*\*)\s+(?P<text>\S.*)"
+    rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\))?(?:\s?{_SIGN}{{1,4}})?:(?(bold)\*\*)\s+(?P<text>\S.*)"
 )
 _HAS_TIME = regex(rf"{_LINE_CLOCK}|{_LINE_DAY}")
 _SENTENCE_SPACES_MIN = 3
@@ -291,7 +293,9 @@ def _labels(lines: Sequence[str]) -> list[_Head]:
     is_marked = False
     for place, line in enumerate(lines):
         # Copies of chats leave out the empty line: "ana  10:14 AM".
+        following = "".join(lines[place + 1 : place + 2]).strip()
         begins = not (place and lines[place - 1].strip()) or _COPIED.search(line) is not None
+        begins = begins or (following != "" and not _LABEL.fullmatch(following))
         text = line.strip(" \t#*_>@:") if len(line) <= _LABEL_CHARS_MAX and begins else ""
         match = _LABEL.fullmatch(text) if text[-1:].isalnum() or text[-1:] in ("]", ")", ".") else None
         if match is None or len(match["who"].split()) > _NAME_WORDS_MAX:

@@ -36,7 +36,9 @@ SENTENCE_CHARS_MAX = 1000
 
 # The look-behind and the possessive repeats matter: a run of a million dots is looked at once, not once per dot.
 _STOP = f"[.!?…{STOPS_OF_SCRIPTS}]"
-_END = regex(rf"(?<!{_STOP}){_STOP}++[\"'”’»)\]]*+(?=\s)|[{UNSPACED_STOPS}]++[」』”’]*+")
+# A space may be forgotten; with other words it is a name of a program, as in "time.After".
+_FORGOTTEN = r"(?<=[^\W\d_]{2}[.!?])(?:And|But|The|This|That|These|It|He|She|They|We|You|Then|So|There)\s"
+_END = regex(rf"(?<!{_STOP}){_STOP}++[\"'”’»)\]]*+(?=\s|{_FORGOTTEN})|[{UNSPACED_STOPS}]++[」』”’]*+")
 
 # Titles and the like stand before a name, so a capital letter behind them begins no sentence.
 _NEVER_LAST = frozenset(
@@ -228,7 +230,9 @@ def _together(lead: Block, blocks: Sequence[Block]) -> Iterator[Block]:
         if before:
             yield replace(lead, text=" ".join(before))
         is_code = blocks[0].layout is Layout.CODE
-        yield replace(blocks[0] if is_code else lead, text=text, layout=Layout.CODE if is_list or is_code else Layout.PROSE)
+        # It is no lead of its own.
+        whole = replace(blocks[0] if is_code else lead, lead=lead.lead)
+        yield replace(whole, text=text, layout=Layout.CODE if is_list or is_code else Layout.PROSE)
     yield from blocks if is_list else ()
 
 

@@ -1,5 +1,7 @@
 """Separated values: lines with the same number of fields between commas, semicolons or tabs, as spreadsheets write them.
 
+Tables that were set for print have gaps for tabs.
+
 Prose has commas too, so the layout has to prove itself: as many fields in every line and no space behind the separator, or
 else a header and a column of figures. Which lines belong together is the business of `blocks`.
 
@@ -19,7 +21,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import groupby, islice, takewhile
 from typing import Any
 
 from hive_mind.cognition.temporal import normalised
@@ -143,6 +145,8 @@ _NAME_CHARS_MAX = 40
 _DIGIT = regex(r"\d")
 _JOINT = regex(r"(?<=[^\W_])_(?=[^\W_])|(?<=[a-z])(?=[A-Z][a-z])")
 _QUOTED = regex(r'"[^"]*"')
+_YEAR = regex(r"(?:19|20)\d\d")
+_GAP = regex(r"\s{2,}")
 _FIGURE = regex(r"[^\w\s]{0,2}\d[\d.,:/%-]{0,40}(?:\s?\w{1,3})?")
 _THOUSANDS = regex(r"(?<![\d,])\d{1,3}(?:,\d{3}){1,8}(?![\d,])")
 _MARKED = regex(r"[-*+•▪◦>|]\s|#{1,6}\s|\d{1,3}[.)]\s|\|")
@@ -188,6 +192,37 @@ def rows_of(lines: Sequence[str]) -> Rows | None:
     return None
 
 
+def with_tabs(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, with tabs for the gaps of tables, and those in paragraphs of their own."""
+    runs = [(columns, list(run)) for columns, run in groupby(lines, key=_columns)]
+    above: list[str] = []
+    for columns, run in runs:
+        # Of a column of names the title is left out more often than not.
+        has_title = bool(above) and columns > 1 and above[-1][:1].isspace() and _columns(above[-1]) == columns - 1
+        tabbed = [f"\t{_tabbed(line)}" for line in above[-1:] if has_title] + [_tabbed(line) for line in run]
+        table = rows_of(tabbed) if len(tabbed) >= _LINES_SURE and columns > 1 else None
+        if table is not None and (columns > 2 or (table.header and _FIGURE.fullmatch(table.rows[-1].fields[1]))):
+            before = above[:-1] if has_title else above
+            is_title = bool(before) and _columns(before[-1]) == 1 and not before[-1].rstrip().endswith(_STOPS)
+            yield from (*before[:-1], f"###### {before[-1].strip()}") if is_title else before
+            yield from ("", *tabbed, "")
+            above = []
+        else:
+            yield from above
+            above = run
+    yield from above
+
+
+def _tabbed(line: str) -> str:
+    return _GAP.sub("\t", line.strip())
+
+
+def _columns(line: str) -> int:
+    """The parts of a line with gaps between them; 0 where it is laid out in another way."""
+    text = line.strip()
+    return 0 if not text or _MARKED.match(text) or "\t" in text or "::" in text else len(_GAP.split(text))
+
+
 def is_table_row(fact: Fact) -> bool:
     """Whether a fact is a row of a markdown table under the titles of its columns."""
     return fact.content.startswith("| ") and fact.before.startswith("| ")
@@ -228,7 +263,8 @@ def _read(lines: Sequence[str], separator: str) -> Iterator[TableRow]:
         fields = tuple(field.strip() for field in row)
         width = width or len(fields)
         about = fields[0] if fields else ""
-        if width < 2 or len(fields) != width or not any(map(str.isalnum, about)) or about.endswith(":") or ": " in about:
+        is_unnamed = not any(map(str.isalnum, about)) and (about != "" or reader.line_num > 1)
+        if width < 2 or len(fields) != width or is_unnamed or about.endswith(":") or ": " in about:
             raise ValueError("this line has other fields than the first")
         # A memory keeps a tab as a space, and fields have spaces of their own.
         text = _with_semicolons(fields) if separator == "\t" else " ".join(lines[start : reader.line_num]).strip()
@@ -258,14 +294,22 @@ def _is_header(rows: Sequence[TableRow]) -> bool:
     first = rows[0]
     if first.text.endswith(_STOPS) or (_DIGIT.search(first.text) and not _has_figures(rows)):
         return False
-    names = {name.casefold() for name in first.fields if 0 < len(name) <= _NAME_CHARS_MAX and not _FIGURE.match(name)}
-    return len(names) == len(first.fields)
+    titles = first.fields[not first.fields[0] :]
+    names = {
+        name.casefold()
+        for name in titles
+        if 0 < len(name) <= _NAME_CHARS_MAX and (not _FIGURE.match(name) or _YEAR.fullmatch(name))
+    }
+    return len(names) == len(titles) and not all(map(_YEAR.fullmatch, first.fields))
 
 
 def _has_figures(rows: Sequence[TableRow]) -> bool:
     """Whether a column has figures alone below its name."""
     columns = zip(*(row.fields for row in rows), strict=True)
-    return any(all(map(_FIGURE.fullmatch, column[1:])) and not _FIGURE.match(column[0]) for column in columns)
+    return any(
+        all(map(_FIGURE.fullmatch, column[1:])) and (not _FIGURE.match(column[0]) or _YEAR.fullmatch(column[0]))
+        for column in columns
+    )
 
 
 def _in_words(header: str) -> str:

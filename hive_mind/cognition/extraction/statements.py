@@ -82,6 +82,8 @@ _FILLER = regex(
 _ADDRESSED = regex(r"[^\W\d_][\w'’-]{0,40}[,.!]+\s*")
 _ADDRESSED_LAST = regex(r",\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
 # A plain "Name: value" or a row of a table is short and still a fact; so is "Total    1,210.94", where spaces make the columns.
+# "Total due 243.60"
+_SUM = regex(r"[^\W\d_][^\d\n:|]{1,40}\s[^\w\s]?\d[\d.,']{0,12}[.,]\d\d(?:\s?[^\w\s]|\s[A-Z]{3})?")
 _KEYED = regex(r"[^\s:|][^:|]{0,60}?(?::\*{0,2}\s|：|=|\||\s{3}|\.{4})\s*\S")
 
 
@@ -113,6 +115,8 @@ _ASKING_UNSPACED = regex(
 
 # "[label]: address", which Markdown keeps apart from the sentence that has the link.
 _LINK = regex(r"\[[^\]\n]{1,200}\]:\s+\S+(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^)\n]*\)))?$")
+# Pictures, such as the badges of a project, each of which may lead somewhere.
+_PICTURES = regex(r"(?:\[?!\[[^\]\n]{0,200}\]\([^()\s]{0,400}\)(?:\]\([^()\s]{0,400}\))?\s{0,9}){1,60}")
 
 
 def is_question(sentence: str) -> bool:
@@ -129,8 +133,8 @@ def without_asking(question: str) -> str:
 
 
 def is_link(line: str) -> bool:
-    """Whether a line says only where a link of its text leads."""
-    return _LINK.match(line.strip()) is not None
+    """Whether a line says only where a link of its text leads, or shows pictures alone."""
+    return _LINK.match(line.strip()) is not None or _PICTURES.fullmatch(line.strip()) is not None
 
 
 def is_polite(remark: str) -> bool:
@@ -156,6 +160,8 @@ def is_statement(sentence: str) -> bool:
     if text.endswith(_QUESTION_END) or _WONDERING.fullmatch(text) or is_link(text):
         return False
     if _KEYED.match(text.lstrip("| ")) and _FIGURE.search(text):
+        return True
+    if _SUM.fullmatch(text):
         return True
     words = _WORD.findall(text)
     if len(_UNSPACED.findall(text[:200])) >= _UNSPACED_MIN:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hive_mind.cognition.extraction.html_text import text_of_html
+
 CHARS_MAX = 20 << 20
 """As much as of a text file."""
 
@@ -28,6 +30,14 @@ class Refused(Exception):
 
 
 EMPTY = Unreadable("is empty")
+ADDRESS = "the address of a link"
+
+
+def document_of_html(page: str) -> Document:
+    """A page's text, without the addresses that it leads to."""
+    text, addresses = text_of_html(page)
+    return Document(text, {ADDRESS: addresses} if addresses else {})
+
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 # A few bad bytes in UTF-8 are a slip of some editor, more are not text.

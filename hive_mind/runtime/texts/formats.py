@@ -24,8 +24,7 @@ from xml.etree import ElementTree as ET
 from zipfile import ZipFile
 
 from hive_mind.regex import regex
-from hive_mind.runtime.texts import CHARS_MAX, Document, Refused, Unreadable, decoded, table
-from hive_mind.runtime.texts.html_text import ADDRESS, document_of_html
+from hive_mind.runtime.texts import ADDRESS, CHARS_MAX, Document, Refused, Unreadable, decoded, document_of_html, table
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 from hive_mind.runtime.texts.table import are_titles, may_have_table, table_lines, with_tables
 

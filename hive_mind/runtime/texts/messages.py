@@ -24,8 +24,7 @@ from typing import Any
 
 from hive_mind.cognition.extraction.messages import holds_mail, name_of, subject_of, turns
 from hive_mind.regex import regex
-from hive_mind.runtime.texts import Document
-from hive_mind.runtime.texts.html_text import document_of_html
+from hive_mind.runtime.texts import Document, document_of_html
 
 # Between messages. Where a message has a line like that, the program put a bracket in front.
 _BOX = re.compile(rb"(?:\A|\r?\n)From \S[^\n]*\d{4}\r?\n")

@@ -1,24 +1,18 @@
-"""A file's text, if it is text. Reading says why a file can't be learned and never raises for what is in it.
+"""A file's text, if it is text. Reading says why a file can't be learned and never raises for what is in it."""
 
-Transcripts with times, WebVTT (.vtt) and SubRip (.srt), become who said what: captions are cut to the width of a screen, so those
-of one speaker are joined again; their times are places on a tape and go.
-"""
-
-import html
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+from hive_mind.cognition.extraction.captions import text_of_captions
+from hive_mind.cognition.extraction.html_text import is_html
+from hive_mind.cognition.extraction.manual_text import is_manual, text_of_manual
+from hive_mind.cognition.extraction.source_text import is_source, text_of_python, text_of_source
 from hive_mind.errors import reason_of
-from hive_mind.regex import regex
-from hive_mind.runtime.texts import EMPTY, Document, Unreadable, decoded
+from hive_mind.runtime.texts import EMPTY, Document, Unreadable, decoded, document_of_html
 from hive_mind.runtime.texts.asciidoc_text import is_asciidoc, text_of_asciidoc
 from hive_mind.runtime.texts.document import format_of, read_apart, suffixes
-from hive_mind.runtime.texts.html_text import document_of_html, is_html
-from hive_mind.runtime.texts.manual_text import is_manual, text_of_manual
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
-from hive_mind.runtime.texts.source_text import is_source, text_of_python, text_of_source
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
 FILE_BYTES_MAX = 20 << 20
@@ -148,48 +142,3 @@ def _text_in(path: Path, text: str) -> str | Unreadable:
             return TOO_NESTED
         text = nested
     return text if text.strip() else EMPTY
-
-
-_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[.,]\d{1,3}"
-_TIMES = regex(rf"\s*{_TIME}\s*-->\s*{_TIME}\b.*")
-_VOICE = regex(r"<v(?:\.[^\s>]{0,40})?\s+(?P<who>[^>]{1,60})>")
-_TAG = regex(r"</?[^<>]{0,80}>")
-# ">> ANA:" of broadcasters, "- " before a change of speaker.
-_NAMED = regex(r"(?:>>\s*|-\s+)?(?P<who>[^\W\d_][\w .'’-]{0,40}):\s+(?P<said>\S.*)")
-
-
-def text_of_captions(text: str) -> str:
-    """A paragraph for each turn, with its speaker where the captions name one."""
-    turns: list[tuple[str, list[str]]] = []
-    for who, said in _said(text.splitlines()):
-        if turns and who in (turns[-1][0], ""):
-            # Captions that roll up show a line again.
-            if said != turns[-1][1][-1]:
-                turns[-1][1].append(said)
-        else:
-            turns.append((who, [said]))
-    return "\n\n".join(f"{who}: {' '.join(said)}" if who else " ".join(said) for who, said in turns) + "\n"
-
-
-def _said(lines: list[str]) -> Iterator[tuple[str, str]]:
-    is_caption = False
-    for place, line in enumerate(lines):
-        if _TIMES.fullmatch(line):
-            is_caption = True
-        elif not line.strip():
-            is_caption = False
-        elif is_caption:
-            # The number of the next caption may follow without a line between.
-            if line.strip().isdecimal() and place + 1 < len(lines) and _TIMES.fullmatch(lines[place + 1]):
-                continue
-            yield from _spoken(line)
-
-
-def _spoken(line: str) -> Iterator[tuple[str, str]]:
-    voice = _VOICE.search(line)
-    said = " ".join(html.unescape(_TAG.sub("", line)).split())
-    named = None if voice else _NAMED.fullmatch(said)
-    who = voice["who"].strip() if voice else named["who"].strip() if named else ""
-    said = named["said"] if named else said
-    if said:
-        yield who, said

@@ -39,10 +39,11 @@ TEXTS = st.one_of(
 @example("```\nx = 1\n> y\nz")
 @example("Ana likes this:\n- tea\n- bread and salt")
 @example("? 0‘")
+@example("Day    Nurse\nMon    12\nTue    13")
 @example('a\tb c\td\n1\t2;"\t3\n4\t5 6\t7')
 def test_every_candidate_is_verbatim_in_the_text_up_to_white_space(text: str):
-    # Tabs between the fields of a row are kept as semicolons.
-    shown = (lambda told: re.sub(r'[\s;"]', "", canonical(told))) if "\t" in text else canonical
+    # Tabs, and gaps, between the fields of a row are kept as semicolons.
+    shown = (lambda told: re.sub(r'[\s;"]', "", canonical(told))) if re.search(r"\t|\s{2}", text) else canonical
     words = shown(ids.shown(text))
 
     for candidate in candidates(text):

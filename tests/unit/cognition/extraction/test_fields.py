@@ -52,10 +52,10 @@ from tests.unit.cognition.reading import candidates
         (
             "-- All boats of the mill\nCREATE TABLE boats (\n  name TEXT NOT NULL,\n  berth INT DEFAULT 4\n);\n",
             {
-                "All boats of the mill": "general",
-                "CREATE TABLE boats": "CREATE TABLE",
-                "name TEXT NOT NULL,": "CREATE TABLE boats",
-                "berth INT DEFAULT 4": "CREATE TABLE boats",
+                "All boats of the mill": "boats",
+                "CREATE TABLE boats": "boats",
+                "name TEXT NOT NULL,": "boats: CREATE TABLE boats",
+                "berth INT DEFAULT 4": "boats: CREATE TABLE boats",
             },
         ),
         (

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.runtime.texts.html_text import ADDRESS, document_of_html, is_html
+from hive_mind.cognition.extraction.html_text import is_html
+from hive_mind.runtime.texts import ADDRESS, document_of_html
 from hive_mind.runtime.texts.text_files import Unreadable, read_document, read_text
 from tests.growth import costly
 

@@ -8,9 +8,8 @@ import html
 import re
 from collections.abc import Iterator
 
+from hive_mind.cognition.extraction.manual_text import is_manual, text_of_manual
 from hive_mind.regex import regex
-from hive_mind.runtime.texts import Document
-from hive_mind.runtime.texts.manual_text import is_manual, text_of_manual
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
 _BLOCKS = frozenset(
@@ -33,7 +32,6 @@ _VALUE_CHARS_MAX, _QUOTED_ENDS_MAX = 2_000, 8
 _LONG_NUMBER = regex(r"&#[xX]?[0-9a-fA-F]{9,};?")
 _LINK = regex(r"\shref\s{0,9}=\s{0,9}[\"']?((?:https?:|mailto:)[^\"'\s<>]+)", re.IGNORECASE)
 _AROUND_ADDRESSES = ".,;:!?()<>[]|"
-ADDRESS = "the address of a link"
 _BLANK = regex(r"\s+")
 _LOOKS = regex(r"\s{0,1000}(?:<!--.{0,1000}?-->\s{0,1000})?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 
@@ -43,7 +41,7 @@ def is_html(text: str) -> bool:
     return _LOOKS.match(text) is not None
 
 
-def document_of_html(page: str) -> Document:
+def text_of_html(page: str) -> tuple[str, int]:
     """Its text, and how many addresses outside of it a reader of the page could have followed and finds nowhere in the text."""
     reader, addresses = _Reader(), set[str]()
     for is_tag, piece in _pieces(page):
@@ -60,7 +58,7 @@ def document_of_html(page: str) -> Document:
     text = reader.text
     shown = {word.strip(_AROUND_ADDRESSES) for word in text.split()} if addresses else set()
     count = len({address for address in addresses if not {address, address.removeprefix("mailto:")} & shown})
-    return Document(text, {ADDRESS: count} if count else {})
+    return text, count
 
 
 def _pieces(page: str) -> Iterator[tuple[bool, str]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.runtime.texts.text_files import text_of_captions
+from hive_mind.cognition.extraction.captions import are_captions, text_of_captions
 from tests.growth import costly
 
 VTT = (
@@ -29,3 +29,11 @@ def test_captions_without_a_name_are_prose_and_a_line_that_rolls_up_comes_once()
 def test_time_grows_with_the_text_and_not_with_its_square():
     hostile = ["<", "<v ", "1:", "00:01.000 --> ", "a: ", "- ", "&", "00:01.000 --> 00:02.000\n<v a>"]
     assert costly(text_of_captions, hostile, 20_000) == []
+
+
+def test_captions_are_known_by_their_first_lines():
+    assert are_captions("1\n00:00:02,100 --> 00:00:05,000\nThe weir opens.\n")
+    assert are_captions("WEBVTT - of the weir\n\n00:01.000 --> 00:04.000\nThe weir opens.\n")
+    assert not are_captions("WEBVTT is a format.\n")
+    assert not are_captions("1\nThe weir opens.\n")
+    assert not are_captions("")

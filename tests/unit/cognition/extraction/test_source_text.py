@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.runtime.texts.source_text import is_source, text_of_source
+from hive_mind.cognition.extraction.source_text import is_source, notes_of_source, text_of_source
 from tests.growth import costly
 
 ABOVE = "The session lasts 45 minutes:\n\n```\n{}\n```\n"
@@ -46,3 +46,53 @@ def test_no_line_of_code_is_lost(lines: list[str], suffix: str):
 def test_time_grows_with_the_text_and_not_with_its_square(suffix: str):
     hostile = ["/* a\n", "// ", "# a\n\n", "[a]\n", "*/ * ", "--", "a\n# b\n"]
     assert costly(lambda text: text_of_source(text, suffix), hostile, 20_000) == []
+
+
+@pytest.mark.parametrize(
+    ("suffix", "code", "heading"),
+    [
+        (".js", "export async function submitCart(cart) {\n}", "## submitCart(cart)"),
+        (".js", "const roundPrice = (cents) => cents;", "## roundPrice(cents)"),
+        (".go", "func (l *Limiter) Allow(tenant string) bool {\n}", "## Allow(tenant string)"),
+        (".java", "    void hold(String seat) {}", "### hold(String seat)"),
+        (".rs", "pub struct Link { id: u32 }", "## Link"),
+        (".sql", "CREATE INDEX by_day ON boats (day);", "## by_day"),
+        (".sh", "rotate() {\n}", "## rotate()"),
+    ],
+)
+def test_a_comment_stands_under_what_the_code_below_it_defines(suffix: str, code: str, heading: str):
+    marks = {".sql": "--", ".sh": "#"}.get(suffix, "//")
+    indent = code[: len(code) - len(code.lstrip())]
+    assert text_of_source(f"{indent}{marks} What it is for.\n{code}", suffix).startswith(f"{heading}\n\nWhat it is for:\n")
+
+
+@pytest.mark.parametrize("code", ["if (cart) {", "return total(cart);", "send(cart);", "x = total(cart);", "await send(cart)"])
+def test_calls_and_conditions_define_nothing(code: str):
+    assert "#" not in text_of_source(f"// Why.\n{code}", ".js")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("// Gives a seat back.\nvoid release(String seat) {}\n", "## release(String seat)"),
+        ("# Image of the tracker\nFROM debian:12\nEXPOSE 8095\n", "Image of the tracker:"),
+        ("-- Of the churn report.\nCREATE INDEX by_day ON boats (day);\n", "Of the churn report:"),
+        ('def close(self):\n    """Flush pending entries."""\n', "# close(self)"),
+    ],
+)
+def test_source_is_known_without_a_name_of_its_file(text: str, said: str):
+    assert said in str(notes_of_source(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Orchid relay\n\nThe relay forwards alarms. It was switched off in March.\n",
+        "The function of the mill is to grind.\n// Nobody knows why.\n",
+        "# Mail relay\nserver:\n  host: relay-3\n",
+        "[gate]\n# Seconds.\ntimeout = 12\n",
+        "def close(self) is the last call.",
+    ],
+)
+def test_notes_and_settings_are_no_source(text: str):
+    assert notes_of_source(text) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.runtime.texts.source_text import text_of_python
+from hive_mind.cognition.extraction.source_text import text_of_python
 
 SOURCE = '''"""Locks of the canal."""
 
