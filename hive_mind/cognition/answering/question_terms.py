@@ -97,7 +97,7 @@ def focus_of(question: str) -> frozenset[str]:
     if does := _NOUN_DOES.match(one_line):
         return terms_in(does["verb"]) if does["verb"].casefold() not in _LIGHT_VERBS else frozenset()
     if stated := _PREDICATE.match(one_line):
-        return _predicate(stated["rest"]) - _KINDS
+        return _predicate(stated["rest"]) - _terms(_KIND_BEHIND, question)
     return frozenset()
 
 
@@ -153,7 +153,10 @@ _KIND_BEHIND = regex(
     r"^(?:is|are) .{1,60}\b(?P<switch>mode|flag|option|setting)\b",
     re.IGNORECASE,
 )
-_ORDINAL = regex(r"\b(\d{1,3})(?:st|nd|rd|th) [a-z]", re.IGNORECASE)
+# A century is told in other ways too.
+_ORDINAL = regex(
+    r"\b(\d{1,3})(?:st|nd|rd|th) (?:floor|storey|level|deck|row|gate|lane|platform|grade|class|ward|edition)\b", re.IGNORECASE
+)
 FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
 
 # Where somebody is says where they sit.
