@@ -153,7 +153,7 @@ _KIND_BEHIND = regex(
     r"^(?:is|are) .{1,60}\b(?P<switch>mode|flag|option|setting)\b",
     re.IGNORECASE,
 )
-# A century is told in other ways too.
+# Texts have other words for a century.
 _ORDINAL = regex(
     r"\b(\d{1,3})(?:st|nd|rd|th) (?:floor|storey|level|deck|row|gate|lane|platform|grade|class|ward|edition)\b", re.IGNORECASE
 )
