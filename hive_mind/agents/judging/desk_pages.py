@@ -3,11 +3,15 @@
 Agent and desk have each a ledger. Each keeps up to where it has that of the other, and asks for what is newer when it begins;
 from then on the other sends what is new. Nothing waits on the way: what a process did not keep before it was killed, it asks for
 again, and both take over what is not there yet, so a page more does no harm. The bus is the way: machines have no other.
+
+A ledger that begins anew, or was restored from a copy, gives positions again. So a position goes with a mark of the entry there;
+where that is another now, or gone, everything is sent.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from hashlib import blake2b
 
 import msgspec
 
@@ -37,6 +41,21 @@ _SILENT_S = 4.0
 _PAGES_MAX = 1_000
 
 
+class Place(msgspec.Struct, frozen=True):
+    """A position of a ledger, and the mark of its entry: "" where there is none, or an earlier version wrote it."""
+
+    pos: int = 0
+    mark: str = ""
+
+
+_NOWHERE = Place()
+
+
+def place_of(entry: Entry) -> Place:
+    content = msgspec.msgpack.encode((entry.stream, entry.kind, entry.at_ms, entry.body))
+    return Place(entry.pos, blake2b(content, digest_size=8).hexdigest())
+
+
 class ItemEntry(msgspec.Struct, frozen=True):
     """An entry of the stream of an item, as the sender's ledger has it at `pos`."""
 
@@ -45,6 +64,10 @@ class ItemEntry(msgspec.Struct, frozen=True):
     body: bytes
     at_ms: int
     pos: int
+
+    @property
+    def place(self) -> Place:
+        return place_of(Entry(self.kind, self.body, self.at_ms, PREFIX + self.item, pos=self.pos))
 
     @property
     def entry(self) -> Entry:
@@ -64,14 +87,18 @@ class DeskPage(msgspec.Struct, frozen=True):
     since: int = 0
     upto: int = 0
     entries: tuple[ItemEntry, ...] = ()
+    have_mark: str = ""
+    since_mark: str = ""
+    upto_mark: str = ""
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """The node of another agent, up to where its ledger is known here, and since when it does not answer (0: it does)."""
+    """The node of another agent, up to which entry its ledger is known here, and since when it does not answer (0: it does)."""
 
     node: str = ""
     have: int = 0
     silent_since_ms: int = 0
+    mark: str = ""
 
 
 Take = Callable[[DeskPage, str], None]
@@ -124,7 +151,7 @@ class DeskExchange:
         self._inbox: asyncio.Queue[tuple[DeskPage, str]] = asyncio.Queue(_PAGES_MAX)
         self._peers: dict[str, Peer] = {}
         # Up to where each agent that listens was sent this ledger.
-        self._sent: dict[str, int] = {}
+        self._sent: dict[str, Place] = {}
         # Agents that have not answered: when each is to be asked, how long to wait then, and how long was waited so far.
         self._unheard: dict[str, tuple[float, float, float]] = {}
         self._turn = asyncio.Lock()
@@ -190,28 +217,29 @@ class DeskExchange:
             self._unheard.pop(page.agent, None)
         # In memory first: where the ledger fails it is asked again.
         self._peers[page.agent] = msgspec.structs.replace(peer, node=sender)
-        have = peer.have
-        if page.since > have:
+        have = Place(peer.have, peer.mark)
+        # An earlier version sends no marks.
+        if page.since and (page.since != have.pos or page.since_mark not in ("", have.mark)):
             self._ask_again(page.agent)
         elif page.upto:
-            upto = await self._taken(page, sender)
-            # Of a ledger that begins anew everything is sent.
-            have = max(upto, have) if page.since else upto
-        if Peer(sender, have) != peer:
-            await self._note(page.agent, Peer(sender, have))
+            have = await self._taken(page, sender)
+        heard = Peer(sender, have.pos, mark=have.mark)
+        if heard != peer:
+            await self._note(page.agent, heard)
         if page.asks or page.agent not in self._sent:
-            await self._send_since(page.agent, page.have, is_due=page.asks)
+            await self._send_since(page.agent, Place(page.have, page.have_mark), is_due=page.asks)
 
-    async def _taken(self, page: DeskPage, sender: str) -> int:
+    async def _taken(self, page: DeskPage, sender: str) -> Place:
         """Take its entries over; up to where there was room. Those that have no business here are dropped, and logged."""
-        owner = page.agent if self._is_desk else self._agent
+        owner, upto = page.agent if self._is_desk else self._agent, Place(page.since, page.since_mark)
         for part in page.entries:
             if not await self._is_about(part, owner):
                 _log.warning("agent %s: node %s may not say anything about item %s here", self._agent, sender, part.item)
             elif not await self._desk.mirror(part.item, part.entry):
                 self._ask_again(page.agent)
-                return part.pos - 1
-        return page.upto
+                return upto
+            upto = part.place
+        return Place(page.upto, page.upto_mark)
 
     def _may_write(self, page: DeskPage, sender: str, peer: Peer) -> bool:
         if not self._is_desk:
@@ -228,7 +256,8 @@ class DeskExchange:
 
     async def _note(self, agent: str, peer: Peer) -> None:
         stream = PEERS + agent
-        entries = [Entry("peer", msgspec.json.encode(peer), 0)]
+        # The time tells it from what the same ledger, begun anew, may have at this position.
+        entries = [Entry("peer", msgspec.json.encode(peer), wall_clock_ms())]
         if not await self._ledger.append(stream, len(await self._ledger.read(stream)), entries):
             raise BackendError("ledger", f"another process takes what is said at the desk of {self._agent}")
         self._peers[agent] = peer
@@ -237,27 +266,30 @@ class DeskExchange:
         async for entry in self._ledger.follow(pos, PREFIX):
             async with self._turn:
                 to = await self._listener(entry)
-                since = self._sent.get(to, entry.pos)
-                if since < entry.pos:
-                    await self._send(to, since=since, upto=entry.pos, entries=[entry])
+                if (since := self._sent.get(to)) and since.pos < entry.pos:
+                    await self._send(to, since=since, upto=place_of(entry), entries=[entry])
 
-    async def _send_since(self, agent: str, since: int, *, is_due: bool) -> None:
+    async def _send_since(self, agent: str, have: Place, *, is_due: bool) -> None:
         """Send all that is new to an agent, in pages; one at least where it is due."""
-        begin = since if since <= await self._end() else 0
-        entries: list[Entry] = []
-        since = pos = begin
+        since = have if have.mark and have == await self._place(have.pos) else _NOWHERE
+        pos, entries = since.pos, list[Entry]()
         while (newer := await self._ledger.newer(pos, PREFIX)).upto != pos:
             for entry in newer.entries:
-                if await self._listener(entry, is_first=not begin) != agent:
+                if await self._listener(entry, is_first=not have.pos) != agent:
                     continue
-                if sum(len(part.body) for part in entries) + len(entry.body) > ITEM_MAX_BYTES:
-                    await self._send(agent, since=since, upto=entry.pos - 1, entries=entries)
-                    since, entries = entry.pos - 1, []
+                if entries and sum(len(part.body) for part in entries) + len(entry.body) > ITEM_MAX_BYTES:
+                    upto = place_of(entries[-1])
+                    await self._send(agent, since=since, upto=upto, entries=entries)
+                    since, entries = upto, []
                 entries.append(entry)
             pos = newer.upto
-        self._sent[agent] = pos
+        self._sent[agent] = upto = await self._place(pos)
         if entries or is_due:
-            await self._send(agent, since=since, upto=pos, entries=entries)
+            await self._send(agent, since=since, upto=upto, entries=entries)
+
+    async def _place(self, pos: int) -> Place:
+        entries = (await self._ledger.newer(pos - 1)).entries if pos > 0 else ()
+        return place_of(entries[0]) if entries and entries[0].pos == pos else Place(pos)
 
     async def _listener(self, entry: Entry, *, is_first: bool = False) -> str:
         """The agent to which it is sent, "" for none. To a desk that is new only what waits is news."""
@@ -271,12 +303,13 @@ class DeskExchange:
         return "" if is_first and not view.is_open else self._at.agent
 
     async def _send(
-        self, agent: str, *, asks: bool = False, since: int = 0, upto: int = 0, entries: Sequence[Entry] = ()
+        self, agent: str, *, asks: bool = False, since: Place = _NOWHERE, upto: Place = _NOWHERE, entries: Sequence[Entry] = ()
     ) -> None:
         """Where it can't be sent, the agent is asked again, and says then up to where it has everything."""
         peer = self._peers[agent]
         parts = tuple(ItemEntry(e.stream.removeprefix(PREFIX), e.kind, e.body, e.at_ms, e.pos) for e in entries)
-        page = DeskPage(agent, self._agent, peer.have, asks, since, upto, parts)
+        marks = peer.mark, since.mark, upto.mark
+        page = DeskPage(agent, self._agent, peer.have, asks, since.pos, upto.pos, parts, *marks)
         try:
             if peer.node == self._pages.node:
                 self._pages.hand_over(page)

@@ -7,18 +7,20 @@ An agent or the desk that moved to another node hears and says what was decided 
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from functools import partial
 from random import Random
 
 import msgspec
 import pytest
 
-from hive_mind.agents.judging.desk_pages import KIND, PEERS, DeskPage, DeskPages, Peer, peers_of
+from hive_mind.agents.judging.desk_pages import KIND, PEERS, DeskPage, DeskPages, ItemEntry, Peer, peers_of
 from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.effects import Delete, Put
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
-from hive_mind.judge.items import DECIDED, OPEN_MAX, OPENED, Decision, Item
+from hive_mind.judge.items import DECIDED, OPENED, Decision, Item
 from hive_mind.judge.judgment import DeskConfig
+from hive_mind.model.entry import Entry
 from tests.unit.agents.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, page, there
 from tests.waiting import until
 
@@ -68,7 +70,8 @@ async def test_what_does_not_fit_one_message_comes_in_several(town: Town) -> Non
         await until(partial(there, ann, id))
 
 
-async def test_an_agent_whose_ledger_begins_anew_is_asked_for_all_of_it(town: Town) -> None:
+@pytest.mark.parametrize("count", [1, 9, 20])
+async def test_an_agent_whose_ledger_begins_anew_is_asked_for_all_of_it(count: int, town: Town) -> None:
     ann, ben = await town.agent("ann"), await town.agent("ben")
     ann.start()
     ben.start()
@@ -76,13 +79,88 @@ async def test_an_agent_whose_ledger_begins_anew_is_asked_for_all_of_it(town: To
         await until(partial(there, ann, await ben.ask(f"ferry {n}")))
     await ben.stop()
     new = await town.agent("ben")
-    asked = await new.ask("tram")
+    asked = [await new.ask(f"tram {n}") for n in range(count)]
     new.start()
-    await until(partial(there, ann, asked))
+    for id in asked:
+        await until(partial(there, ann, id))
     later = await new.ask("bus")
     await until(partial(there, ann, later))
     assert await ann.decide(later, ACCEPT)
     await until(lambda: new.is_decided(later, ACCEPT))
+
+
+async def restored(town: Town, agent: Agent, since: Sequence[Entry]) -> Agent:
+    """Its ledger is again as it was."""
+    await agent.stop()
+    new = await town.agent(agent.name)
+    for entry in since:
+        assert await new.ledger.append(entry.stream, entry.seq, [entry])
+    return new
+
+
+async def test_what_is_asked_and_decided_behind_a_copy_that_was_restored_is_taken_as_well(town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    first = await ben.ask("ferry")
+    await until(lambda: there(ann, first))
+    copy = (await ben.ledger.newer(0)).entries
+    for n in range(4):
+        await until(partial(there, ann, await ben.ask(f"tram {n}")))
+    ben = await restored(town, ben, copy)
+    asked = [await ben.ask(f"bus {n}") for n in range(9)]
+    ben.start()
+    for id in asked:
+        await until(partial(there, ann, id))
+
+    copy = (await ann.ledger.newer(0)).entries
+    assert await ann.decide(first, ACCEPT)
+    await until(lambda: ben.is_decided(first, ACCEPT))
+    ann = await restored(town, ann, copy)
+    for id in asked:
+        assert await ann.decide(id, ESCALATE)
+    ann.start()
+    for id in asked:
+        await until(partial(ben.is_decided, id, ESCALATE))
+
+
+async def test_a_page_is_taken_that_goes_on_where_the_last_ended_and_one_of_an_earlier_version_which_gives_no_marks(
+    town: Town,
+) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    await ben.ask("ferry")
+    await until(lambda: "ben" in ann.exchange._peers and ann.exchange._peers["ben"].mark)
+    have = ann.exchange._peers["ben"].have
+
+    def say(id: str, since: int, mark: str = "") -> None:
+        item = Item(id=id, kind="fact", agent="ben", subject="", title="", opened_ms=1)
+        entry = ItemEntry(id, OPENED, msgspec.json.encode(item), 7, have + 1)
+        told = DeskPage("ann", "ben", 0, since=since, upto=have + 1, entries=(entry,), since_mark=mark)
+        town.bring("node-ann", IncomingMessage(id, "node-ben", KIND, msgspec.msgpack.encode(told)))
+
+    say("f001", have - 1)
+    say("f002", have + 1)
+    say("f003", have, "mark of another entry")
+    say("f004", have)
+    await until(lambda: there(ann, "f004"))
+    assert [await there(ann, id) for id in ("f001", "f002", "f003")] == [False] * 3
+
+
+async def test_what_an_agent_took_back_is_taken_back_at_the_desk_though_the_entry_before_is_gone(town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    asked, done = await ben.ask("ferry"), await ben.ask("tram")
+    await until(lambda: there(ann, done))
+    await until(lambda: ben.exchange._sent)
+    await ben.stop()
+    heads = [head for head in await ben.ledger.heads("") if head.stream != f"item/{asked}"]
+    assert await ben.ledger.drop(heads, "pruned", [Entry("pruned", b"", 1)])
+    await ben.desk.withdraw([asked], "nobody waits")
+    ben.start()
+    await until(lambda: ann.is_decided(asked, ESCALATE))
 
 
 async def test_letters_that_an_earlier_version_kept_are_removed_with_the_next_message() -> None:
@@ -132,17 +210,29 @@ async def test_whoever_stops_in_between_both_know_each_item_once_and_the_same_de
             assert [entry.kind for entry in await agent.ledger.read(f"item/{id}")].count(OPENED) == 1
 
 
-async def test_a_desk_that_is_full_takes_the_rest_when_there_is_room(town: Town) -> None:
+async def test_a_desk_that_is_full_takes_the_rest_when_there_is_room(monkeypatch: pytest.MonkeyPatch, town: Town) -> None:
+    monkeypatch.setattr("hive_mind.agents.judging.desk_pages._AGAIN_S", 0.01)
+    monkeypatch.setattr("hive_mind.agents.desk.OPEN_MAX", 2)
     ann, ben = await town.agent("ann"), await town.agent("ben")
     ann.start()
     ben.start()
-    asked = [await ben.ask(f"fact {n}") for n in range(OPEN_MAX)]
+    asked = [await ben.ask(f"fact {n}") for n in range(2)]
     await until(lambda: there(ann, asked[-1]))
-    # Decided at the agent, so that it has room before the desk knows of it.
-    await ben.decide(asked[0], ESCALATE)
+    assert await ann.decide(asked[0], ESCALATE)
+    await until(lambda: ben.is_decided(asked[0], ESCALATE))
+    # Thought over while the agent is away, so that it has room and the desk has none.
+    await ben.stop()
+    assert await ann.desk.reopen(asked[0], "olga")
     late = await ben.ask("late")
+    ben.start()
+    await until(lambda: is_open(ben, asked[0]))
+    told = town.told
+    await until(lambda: town.told > told + 4)
+    assert not await there(ann, late)
+
+    assert await ann.decide(asked[1], ACCEPT)
     await until(lambda: there(ann, late))
-    await until(lambda: ann.is_decided(asked[0], ESCALATE))
+    await until(lambda: ben.is_decided(asked[1], ACCEPT))
 
 
 async def test_an_agent_that_is_not_there_is_known_to_be_silent_keeps_nobody_waiting_and_hears_all_when_it_comes(
