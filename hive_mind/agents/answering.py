@@ -59,7 +59,7 @@ class ReadingLimit:
         if not left_out:
             return result
         note = f"{counted(left_out, 'fact')} not read: one question reads {self._characters:,} characters"
-        return SearchResult(result, result.gathered, result.completeness, "; ".join(filter(None, (result.note, note))))
+        return result.with_hits(result, "; ".join(filter(None, (result.note, note))))
 
 
 OnFound = Callable[[SearchResult], None]
@@ -118,7 +118,7 @@ class AnsweringSteps:
         reading = ReadingLimit()
         result = reading.noted(await self._found(query, reading))
         if self.on_found:
-            self.on_found(SearchResult(result[: self.limit], result.gathered, result.completeness, result.note))
+            self.on_found(result.with_hits(result[: self.limit]))
         return AnswerEvidence(question, result)
 
     async def _found(self, query: Query, reading: ReadingLimit) -> SearchResult:
@@ -171,4 +171,4 @@ def _together(result: SearchResult, further: SearchResult) -> SearchResult:
     for hit in sorted([*result, *further], key=lambda hit: -hit.score):
         best.setdefault(hit.fact.id, hit)
     least = min(result, further, key=lambda each: each.completeness)
-    return SearchResult(best.values(), least.gathered, least.completeness, result.note or further.note)
+    return least.with_hits(best.values(), result.note or further.note)

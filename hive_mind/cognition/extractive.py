@@ -36,7 +36,7 @@ from hive_mind.memory.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, LeftOut
 from hive_mind.model.fact import place_label, with_places
-from hive_mind.model.gathered import Answer, Question
+from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.ids import canonical, shown
 from hive_mind.model.query import Hit
 
@@ -119,7 +119,8 @@ class ExtractiveReader:
     async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
         """The best hits word for word, or an honest "not known"."""
         characters = sum(len(hit.fact.content) for hit in hits)
-        return await off_loop(characters, quoted_answer, question, list(hits), self._quoting)
+        searched = hits.searched if isinstance(hits, SearchResult) else 0
+        return await off_loop(characters, quoted_answer, question, list(hits), self._quoting, searched)
 
     def _candidates(
         self,

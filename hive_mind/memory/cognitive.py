@@ -112,7 +112,7 @@ class CognitiveMemory:
             vector = None if is_named else await self.query_vector(awake, search)
             await self.look_back(awake, search)
             hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
-            return SearchResult(with_rivals(after_successors(hits), {}), note=note)
+            return SearchResult(with_rivals(after_successors(hits), {}), note=note, searched=awake.recall.searched(search))
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""

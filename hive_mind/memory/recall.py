@@ -265,6 +265,10 @@ class Recall:
             return [self.past] if self.taken_back is None else [self.past, self.taken_back]
         return [self.past] if query.with_superseded and len(self.past) else []
 
+    def searched(self, query: Query) -> int:
+        """The number of facts that a query looks at."""
+        return sum(map(len, (self.current, *self.former(query))))
+
     def names_exactly(self, query: Query) -> bool:
         """Whether the query is nothing but identifiers that some fact names, so that comparing meanings adds nothing."""
         named_anchors = anchors(query.text)

@@ -163,18 +163,24 @@ class SearchResult(list[Hit]):
 
     `gathered` is the hive's part of the search; None for a memory without a hive, and where the hive was away. `completeness` is
     the share of the hive that was searched: 1.0 without a hive, 0.0 where it was away. `note` says what the ranking had to do
-    without, "" for nothing.
+    without, "" for nothing. `searched` is the number of facts that the hits are the best of, 0 where that is not known.
     """
 
     def __init__(
-        self, hits: Iterable[Hit] = (), gathered: Gathered | None = None, completeness: float = 1.0, note: str = ""
+        self,
+        hits: Iterable[Hit] = (),
+        gathered: Gathered | None = None,
+        completeness: float = 1.0,
+        note: str = "",
+        searched: int = 0,
     ) -> None:
         super().__init__(hits)
         self.gathered, self.note = gathered, note
         self.completeness = gathered.completeness if gathered else completeness
+        self.searched = gathered.statistics.documents if gathered else searched
 
-    def with_hits(self, hits: Iterable[Hit]) -> "SearchResult":
-        return SearchResult(hits, self.gathered, self.completeness, self.note)
+    def with_hits(self, hits: Iterable[Hit], note: str | None = None) -> "SearchResult":
+        return SearchResult(hits, self.gathered, self.completeness, self.note if note is None else note, self.searched)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ no fact, and one that all have says little.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields
 from itertools import pairwise
 
@@ -41,7 +42,10 @@ from hive_mind.remembered import remembered
 # A question has some ten terms; a text pasted into one must not be compared word by word.
 _TERMS_MAX = 40
 FACTS_MIN = 12
-"""Facts by which rarity is estimated: with fewer it can't be, and more of them are about other things."""
+"""Facts by which rarity is estimated: more of them are about other things."""
+FEW, MANY = 8, 45
+"""Facts in a memory. The weights hold for many and more; of fewer each is as much likelier to be the one that is asked for, down
+to a few. At the odds of large memories those of single paragraphs would decline half of what they know (SQuAD)."""
 
 # Logarithm of the usual score by words of a fact that answers.
 _KEYWORD = 2.9
@@ -69,7 +73,8 @@ class Evidence:
     name_unseen: float
     """A name in the question that none of the facts found has."""
     contradicted: float
-    """The fact tells another year, or it and its heading another version, and not the one that is asked about."""
+    """The fact tells another year, another number of the same ("7 km" for "5 km"), or it and its heading another version, and not
+    the one that is asked about."""
     replaced: float
     """Words of the question that it lacks beside words that it has: it tells of another one of the kind."""
     denied: float
@@ -107,17 +112,21 @@ class _Asked:
     is_denial: bool
 
 
-def likelihoods(questions: Sequence[str], hits: Sequence[Hit], rules: Mapping[str, Relevant]) -> dict[str, float]:
+def likelihoods(
+    questions: Sequence[str], hits: Sequence[Hit], rules: Mapping[str, Relevant], searched: int = 0
+) -> dict[str, float]:
     """By id of each fact the logarithm of the odds that it answers one of the questions: the whole, or a part of it.
 
-    `rules` has the facts on topic, as the rules judge them.
+    `rules` has the facts on topic, as the rules judge them. `searched` is the number of facts that they were found among; 0 for
+    not known, which counts as many.
     """
+    prior = math.log(MANY / max(FEW, searched)) if 0 < searched < MANY else 0.0
     weights = MEANING if any(hit.components.semantic is not None for hit in hits) else WORDS
     is_looked_at = any(hit.components.second_look is not None for hit in hits)
     odds: dict[str, float] = {}
     for question in questions:
         for hit, evidence in zip(hits, evidence_of(question, hits, rules), strict=True):
-            value = _by_figures(evidence, weights)
+            value = prior + _by_figures(evidence, weights)
             if is_looked_at:
                 value = _by_second_look(hit, value)
             odds[hit.fact.id] = max(value, odds.get(hit.fact.id, value))
@@ -167,7 +176,11 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 headed_share - met_share,
                 math.log1p(max(0.0, hit.components.keyword)) - _KEYWORD,
                 name_unseen,
-                float(_contradicts_year(terms_of_question, hit.fact) or _contradicts_version(versions, hit.fact)),
+                float(
+                    _contradicts_year(terms_of_question, hit.fact)
+                    or _contradicts_number(terms_of_question, hit.fact)
+                    or _contradicts_version(versions, hit.fact)
+                ),
                 _replaced(terms_of_question, near[number]),
                 float(terms_of_question.is_denial and not _denies(f"{_question_answered(hit.fact)} {hit.fact.content}")),
                 float(lacks_form(question, dated(question, hit.fact))),
@@ -196,13 +209,17 @@ def _asked(question: str) -> _Asked:
     left_out = degree | parts | function_terms(question)
     terms = tuple(dict.fromkeys(term for term in tokenize(with_phrases(question)) if term not in left_out))[:_TERMS_MAX]
     named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
-    by_word = [[term for term in tokenize(word) if term not in parts] for word in words]
-    side_by_side = [(last[-1], first[0]) for last, first in pairwise(by_word) if last and first]
-    pairs = tuple(pair for pair in dict.fromkeys(side_by_side) if set(pair) <= set(terms))
+    pairs = tuple(pair for pair in _side_by_side(words, parts) if set(pair) <= set(terms))
     # A text seldom says the day on which it was said.
     dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
     names = named_terms & frozenset(term for term in terms if not term.isdigit()) - dated
     return _Asked(terms, names, frozenset(YEAR.findall(question)), pairs, _denies(question))
+
+
+def _side_by_side(words: Sequence[str], left_out: AbstractSet[str] = frozenset()) -> dict[tuple[str, str], None]:
+    """The terms on both sides of each gap between words."""
+    by_word = [[term for term in tokenize(word) if term not in left_out] for word in words]
+    return dict.fromkeys((last[-1], first[0]) for last, first in pairwise(by_word) if last and first)
 
 
 def _denies(text: str) -> bool:
@@ -266,6 +283,24 @@ def _contradicts_version(versions: Sequence[str], fact: Fact) -> bool:
         return False
     stated = frozenset(term for term in terms_in(fact.content) | headings_of(fact) if VERSION.fullmatch(term))
     return bool(stated) and not any(_met(term, stated) for term in versions)
+
+
+def _contradicts_number(terms_of_question: _Asked, fact: Fact) -> bool:
+    """Whether a word of the question has another number beside it: Papertrail 8 is not Papertrail 7."""
+    numbered = [pair for pair in terms_of_question.pairs if _is_number(pair[0]) != _is_number(pair[1])]
+    if not numbered:
+        return False
+    terms, stated = terms_in(fact.content), set(map(_unnumbered, _side_by_side(_WORD.findall(fact.content))))
+    return any(_unnumbered(pair) in stated and not terms.issuperset(pair) for pair in numbered)
+
+
+def _unnumbered(pair: tuple[str, str]) -> tuple[str, ...]:
+    return tuple("#" if _is_number(term) else term for term in pair)
+
+
+def _is_number(term: str) -> bool:
+    """Whether a term is a figure or an ordinal ("5th"); a version has parts, and is compared by them."""
+    return term[0].isdigit() and not VERSION.fullmatch(term)
 
 
 def _contradicts_year(terms_of_question: _Asked, fact: Fact) -> bool:

@@ -7,6 +7,7 @@ Selection: which of the relevant facts are quoted, and in what order.
 Coverage: the few facts that together say most of what a question asks, and nothing twice.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,13 +19,14 @@ from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.definition import defining_bonus
 from hive_mind.cognition.answering.headings import notes_around, opening_bonus
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
-from hive_mind.cognition.answering.likelihood import FACTS_MIN, likelihoods
+from hive_mind.cognition.answering.likelihood import FACTS_MIN, MANY, likelihoods
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
 from hive_mind.cognition.answering.relevance import (
     Judgement,
     RelevanceSettings,
     Relevant,
     asked_about_known,
+    is_about,
     relevant,
 )
 from hive_mind.cognition.answering.subject import only_asks
@@ -184,13 +186,13 @@ class QuotingSettings:
     relevance: RelevanceSettings = field(default_factory=RelevanceSettings)
 
 
-def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSettings) -> Answer:
-    """The relevant hits as quotations, or "not known"."""
+def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSettings, searched: int = 0) -> Answer:
+    """The relevant hits as quotations, or "not known". `searched`: see `likelihoods`."""
     text = direct(question.text)
     wants_past = intent_of(text).wants_superseded
     now = [hit for hit in hits if wants_past or not hit.fact.superseded_by]
     as_in_memory, asked_parts = as_written(text, now), asked_about_known(text, now, settings.relevance) or parts_of(text)
-    judged = _decided([as_in_memory, *asked_parts], now, relevant(text, now, settings.relevance), settings)
+    judged = _decided([as_in_memory, *asked_parts], now, relevant(text, now, settings.relevance), settings, searched)
     if not judged:
         return not_known(hits)
     terms = asked_of(as_in_memory)
@@ -214,7 +216,7 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
         for judged_hit in quoted
     ]
     return Answer(
-        "\n".join([PREFACE, *quotations, *_left_open(parts_of(text), now, sources, settings)]),
+        "\n".join([PREFACE, *quotations, *_left_open(parts_of(text), now, sources, settings, searched)]),
         sources,
         "quoted",
         round(confidence, 2),
@@ -230,27 +232,29 @@ def _wording_bonus(question: str, terms: QuestionTerms, fact: Fact) -> float:
 
 
 def _decided(
-    questions: Sequence[str], hits: Sequence[Hit], judged: Sequence[Relevant], settings: QuotingSettings
+    questions: Sequence[str], hits: Sequence[Hit], judged: Sequence[Relevant], settings: QuotingSettings, searched: int
 ) -> list[Relevant]:
     """The facts that answer and those on topic beside them; none where no fact is likely enough to answer.
 
-    Where one is, all answer that the rules accept, and those that are likely enough and state anything. Of a few facts nothing
-    tells which words are rare, so there the rules decide alone.
+    Where one is, all answer that the rules accept, and those that are likely enough and state anything; of few facts, where they
+    need be less likely, only if they say something of what is asked.
     """
-    if len(hits) < FACTS_MIN:
-        return list(judged)
     by_rules = {relevant.hit.fact.id: relevant for relevant in judged}
-    odds, least = likelihoods(questions, hits, by_rules), LEAST_ODDS[settings.answering]
-    ids_meant, decided = about_what_is_named(questions[0], hits), []
+    odds, least = likelihoods(questions, hits, by_rules, searched), LEAST_ODDS[settings.answering]
+    ids_meant, decided = about_what_is_named(questions[0], hits), list[Relevant]()
+    is_few = len(hits) < FACTS_MIN or 0 < searched < MANY
     for hit in hits:
         relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least and hit.fact.id in ids_meant
+        is_likely = is_likely and (not is_few or any(is_about(question, hit, settings.relevance) for question in questions))
         answers = (relevant is not None and relevant.answers) or (is_likely and not only_asks(hit.fact))
         if answers or relevant:
             decided.append(Relevant(hit, relevant.found if relevant else _UNJUDGED, answers))
     return decided if any(judged_hit.answers and odds[judged_hit.hit.fact.id] >= least for judged_hit in decided) else []
 
 
-def _left_open(parts: Sequence[str], hits: Sequence[Hit], sources: Sequence[Hit], settings: QuotingSettings) -> list[str]:
+def _left_open(
+    parts: Sequence[str], hits: Sequence[Hit], sources: Sequence[Hit], settings: QuotingSettings, searched: int
+) -> list[str]:
     """A line on the parts of a question that nothing answers: no fact by itself, and no quote by a word that only they have."""
     terms = {part: frozenset(tokenize(part)) for part in parts}
     of_sources = [terms_in(hit.fact.content) | terms_in(hit.fact.before) | measured_in(hit.fact.content) for hit in sources]
@@ -260,10 +264,8 @@ def _left_open(parts: Sequence[str], hits: Sequence[Hit], sources: Sequence[Hit]
         if not own or any(met_in(own, held) for held in of_sources):
             return True
         judged = relevant(part, hits, settings.relevance)
-        if len(hits) < FACTS_MIN:
-            return any(judged_hit.answers for judged_hit in judged)
-        odds = likelihoods([part], hits, {judged_hit.hit.fact.id: judged_hit for judged_hit in judged})
-        return max(odds.values()) >= LEAST_ODDS[settings.answering]
+        odds = likelihoods([part], hits, {judged_hit.hit.fact.id: judged_hit for judged_hit in judged}, searched)
+        return max(odds.values(), default=-math.inf) >= LEAST_ODDS[settings.answering]
 
     known = [part for part in parts if is_known(part)]
     if not known or len(known) == len(parts):

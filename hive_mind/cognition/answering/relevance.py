@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, answering_names, as_written, described_in
-from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
+from hive_mind.cognition.answering.answer_forms import holds_distinctive, lacks_form, may_answer
 from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.definition import may_define
 from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, projects_named, titles_of, unsaid, value_of
@@ -236,11 +236,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     is_answered = any(one.answers for one in judged.values())
     meant = about_what_is_named(question, [one.hit for one in judged.values()])
     found = (judged[hit.fact.id] for hit in stating if hit.fact.id in judged and hit.fact.id in meant)
-    return [
-        one
-        for one in found
-        if one.answers or (is_answered and one.found.is_own and (one.found.weighted > 0 or one.found.is_named))
-    ]
+    return [one for one in found if one.answers or (is_answered and _is_on_subject(one))]
 
 
 def _of_projects_named(question: str, hits: Sequence[Hit]) -> list[Hit]:
@@ -266,6 +262,18 @@ def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSet
     answering.sort(key=lambda one: -one.found.share)
     names = answering_names(described, [one.hit.fact for one in answering if one.hit.fact.is_current][:_IDENTIFYING_MAX])
     return (described.who, *map(described.of, names)) if names else ()
+
+
+def is_about(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
+    """Whether a fact says anything of what is asked, in the form that is wanted, and of nobody and nothing else than is named."""
+    if lacks_form(question, dated(question, hit.fact)):
+        return False
+    judged = _judged_alone(question, asked_of(question), hit, settings)
+    return judged is not None and _is_on_subject(judged)
+
+
+def _is_on_subject(judged: Relevant) -> bool:
+    return judged.found.is_own and (judged.found.weighted > 0 or judged.found.is_named)
 
 
 def _judged(

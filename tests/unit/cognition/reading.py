@@ -6,7 +6,7 @@ from hive_mind.cognition import Extraction
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
-from hive_mind.model.gathered import Answer, Question
+from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import ComponentScores, Hit
 
@@ -29,5 +29,5 @@ def hit(content: str, score: float = 1.0, semantic: float | None = None, keyword
     return Hit(fact, score, ComponentScores(keyword=keyword, semantic=semantic, exact=0.0, confirmations=0.0, trust=0.5))
 
 
-def answer(question: str, *hits: Hit) -> Answer:
-    return asyncio.run(ExtractiveReader().synthesise(Question(question), hits))
+def answer(question: str, *hits: Hit, searched: int = 0) -> Answer:
+    return asyncio.run(ExtractiveReader().synthesise(Question(question), SearchResult(hits, searched=searched or len(hits))))

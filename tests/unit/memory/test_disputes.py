@@ -66,7 +66,7 @@ def test_more_rivals_than_anybody_reads_are_counted():
 def test_an_answer_says_that_what_it_quotes_is_disputed():
     hits = with_rivals([hit(OLD), hit(NEW, 3, 1)], {})
 
-    answer = quoted_answer(Question("Which port does the gateway listen on?"), hits, QuotingSettings())
+    answer = quoted_answer(Question("Which port does the gateway listen on?"), hits, QuotingSettings(), len(hits))
 
     assert f"“{OLD}” (disputed: “{NEW}” is newer and better supported (3 sources against 1))" in answer.text
 

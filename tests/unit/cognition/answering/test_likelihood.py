@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from hive_mind.cognition.answering.calibration import MEANING, WORDS
 from hive_mind.cognition.answering.likelihood import FIGURES, Evidence, evidence_of, likelihoods
 from hive_mind.model.fact import place_label
@@ -94,3 +96,15 @@ def test_of_two_that_share_as_much_the_nearer_by_meaning_is_likelier():
 
 def test_each_weight_is_of_a_figure_and_each_figure_has_one():
     assert {*FIGURES, "intercept"} == set(MEANING) == {*WORDS, "meaning"}
+
+
+@pytest.mark.parametrize(
+    ("question", "same", "other"),
+    [
+        ("Which macOS does Papertrail 7 need?", "Papertrail 7 needs macOS 12.", "Papertrail 8 needs macOS 13."),
+        ("What is 5 km long?", "The cable is 5km long.", "The pipe is 7 km long."),
+        ("Who is the warden of the 5th floor?", "The warden of the 5th floor is Ole.", "The warden of the 3rd floor is Bram."),
+    ],
+)
+def test_another_number_of_the_same_contradicts(question: str, same: str, other: str):
+    assert (evidence(question, same).contradicted, evidence(question, other).contradicted) == (0.0, 1.0)

@@ -1,3 +1,4 @@
+import asyncio
 import re
 from dataclasses import replace
 
@@ -5,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.quoting import NOT_KNOWN, PREFACE, quotation, strong
+from hive_mind.cognition.answering.quoting import NOT_KNOWN, PREFACE, QuotingSettings, quotation, strong
 from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, Relevant
 from hive_mind.cognition.answering.relevance import relevant as judged_by_rules
-from hive_mind.model.query import Contributions, Hit
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.model.gathered import Question, SearchResult
+from hive_mind.model.query import Answering, Contributions, Hit
 from tests.unit.cognition.reading import answer, hit
 
 QUOTED = re.compile(r"^“(.*)”(?: — [^“”]*)?(?: \(.*\))?$", re.DOTALL)
@@ -172,7 +175,7 @@ def test_a_fact_of_others_in_which_nobody_says_anything_does_no_harm(content: st
     said = hit(content, speaker="Mallory", before="Ana: Who lifts the gearbox?", semantic=0.9)
 
     assert quotation(said).startswith(f"“{content}”")
-    assert answer("What does Mallory say?", said, hit("Mallory lifts the gearbox.")).is_known
+    assert answer("What does Mallory say?", said, hit("Mallory says that she lifts the gearbox.")).is_known
 
 
 def relevant(hit: Hit, *, answers: bool = True) -> Relevant:
@@ -234,5 +237,17 @@ def test_among_many_facts_a_likely_one_is_quoted_though_the_rules_do_not_accept_
     fact = hit(f"{speaker}: {likely}" if speaker else likely, 1.0, keyword=25.0, speaker=speaker)
 
     assert not any(judged.answers for judged in judged_by_rules(question, [fact, *others], RelevanceSettings()))
-    assert [source.fact for source in answer(question, fact, *others).sources] == [fact.fact]
-    assert not answer(question, hit(question, 1.0, keyword=25.0), *others).is_known
+    assert [source.fact for source in answer(question, fact, *others, searched=1_000).sources] == [fact.fact]
+    assert not answer(question, hit(question, 1.0, keyword=25.0), *others, searched=1_000).is_known
+
+
+def test_of_few_facts_one_that_is_less_likely_is_quoted_and_of_many_it_is_not():
+    fact = hit("Guyard put the rules of the harbour into French.", 1.0, keyword=9.0)
+
+    def is_answered(searched: int, answering: Answering = "balanced") -> bool:
+        reader = ExtractiveReader(quoting=QuotingSettings(answering=answering))
+        hits = SearchResult([fact], searched=searched)
+        return asyncio.run(reader.synthesise(Question("Who translated the rules of the harbour?"), hits)).is_known
+
+    assert (is_answered(3), is_answered(10_000)) == (True, False)
+    assert not is_answered(3, "careful")
