@@ -89,11 +89,11 @@ _LINK = regex(r"\[(?P<text>[^\[\]]{1,120})\]\([^()\s]*\)")
 _UNDERLINE = regex(r"={3,}|-{3,}")
 _ITEM = regex(r"(?:[-*+•▪◦]|(?:\d{1,3}|[a-z])[.)]|\[[ xX]\])\s+(?=\S)")
 _DIGIT = regex(r"\d")
-# A capital, a figure, or a letter of a script without capitals.
 # The first line of a manual's page, and the number in front of a title.
 _MANUAL = regex(r"(?P<name>[\w.:+-]{1,60}\(\d\w{0,3}\))\s.{0,200}\s(?P=name)")
 _NUMBER = regex(r"\A\d{1,2}(?:\.\d{1,2}){1,3}\.?\s{1,4}(?=[^\W\d_])")
 _SEPARATED = regex(r"[,;|\t]\S")
+# A capital, a figure, or a letter of a script without capitals.
 _BEGINS = regex(r"(?![a-zà-öø-ÿа-яα-ω])\w")
 _VERSION = regex(r"\d\.\d")
 _CHECKED = regex(r"\A\[[ xX]\]\s+")
