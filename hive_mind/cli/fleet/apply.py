@@ -15,7 +15,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import psutil
 import typer
 from msgspec.structs import replace
 
@@ -215,7 +214,9 @@ def say_cost(source: "Source", plan: "Plan") -> None:
     count = sum(action.kind == "create" for action in plan.actions)
     if source.manifest.spec.platform.kind != "local" or not count:
         return
-    cores, free_gb = os.cpu_count() or 1, psutil.virtual_memory().available / 1e9
+    from psutil import virtual_memory
+
+    cores, free_gb = os.cpu_count() or 1, virtual_memory().available / 1e9
     memory_gb, seconds = count * _PROCESS_GB, count * _START_S / cores
     if memory_gb > free_gb / 2 or seconds > _START_MAX_S:
         cost = f"about {memory_gb:.1f} of {free_gb:.1f} GB of memory, and {seconds:.0f} s to start on {counted(cores, 'core')}"

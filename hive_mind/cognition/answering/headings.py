@@ -51,7 +51,9 @@ _NO_WORD = regex(r"[\W_]+")
 
 _NAME_PART = regex(r"\w+")
 # A setting with its value; a release with its date is none.
-_SETTING = regex(r"(?:`?[^\W\d][\w-]*[_.-][^\W\d][\w.-]*`?|\S.{0,60}(?= \(default\b)) \((?:default )?(?P<value>[^()]{1,80})\)")
+_SETTING = regex(
+    r"(?:`?(?=[\w-]{0,60}[_.-][^\W\d])[^\W\d][\w.-]{0,80}`?|\S.{0,60}(?= \(default\b)) \((?:default )?(?P<value>[^()]{1,80})\)"
+)
 # A term that is a name in a program: "-n, --dry-run", "`timeout`", "map_size".
 _TERM = regex(r"-|`[^`]{1,80}`|(?=[^\s(]{0,80}[_(=<])[a-z]", re.IGNORECASE)
 

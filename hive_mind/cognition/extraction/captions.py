@@ -10,7 +10,7 @@ from hive_mind.regex import regex
 
 _HEAD_CHARS_MAX = 1_000
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[.,]\d{1,3}"
-_TIMES = regex(rf"\s*{_TIME}\s*-->\s*{_TIME}\b.*")
+_TIMES = regex(rf"\A\s*{_TIME}\s*-->\s*{_TIME}\b.*")
 _VOICE = regex(r"<v(?:\.[^\s>]{0,40})?\s+(?P<who>[^>]{1,60})>")
 _TAG = regex(r"</?[^<>]{0,80}>")
 # ">> ANA:" of broadcasters, "- " before a change of speaker.

@@ -6,6 +6,7 @@ above what it does, an example further in than the sentence before it.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from hive_mind.regex import regex
 
@@ -49,14 +50,15 @@ class _Paragraph:
 
 def text_of_manual(text: str) -> str:
     """The page below its name."""
-    name, *lines = text.expandtabs().strip().splitlines()
-    return "\n\n".join((f"# {name.split()[0]}", *_shown(list(_paragraphs(lines))))) + "\n"
+    name, *lines = text.expandtabs().strip().splitlines() or [""]
+    titles = [f"# {title}" for title in name.split()[:1]]
+    return "\n\n".join((*titles, *_shown(list(_paragraphs(lines))))) + "\n"
 
 
 def _paragraphs(lines: list[str]) -> Iterator[_Paragraph]:
     """They end where a line is empty, where one is set in otherwise, and before a tag."""
     paragraph: _Paragraph | None = None
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in zip_longest(lines, lines[1:], fillvalue=""):
         said, indent = line.strip(), _indent(line)
         if not said or _FOOT.fullmatch(line) or _HEAD.fullmatch(line):
             yield from [paragraph] if paragraph else []
@@ -83,7 +85,7 @@ def _shown(paragraphs: list[_Paragraph]) -> Iterator[str]:
     # Of the terms that a paragraph may stand under, outermost first; and of the text that an example is set in from.
     terms, text_indent, is_term = list[int](), 0, False
     named, code = list[str](), list[str]()
-    for paragraph, following in zip(paragraphs, [*paragraphs[1:], None], strict=True):
+    for paragraph, following in zip_longest(paragraphs, paragraphs[1:]):
         if not is_term and text_indent and paragraph.indent > text_indent:
             code += [f"{' ' * (paragraph.indent - text_indent)}{line}" for line in paragraph.lines]
             continue

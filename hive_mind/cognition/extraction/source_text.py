@@ -34,22 +34,22 @@ _MARKS = {
 _LAID_OUT = (
     (
         regex(
-            r"(?:export |public |private |protected |static |async |pub(?:\(\w+\))? |final |abstract |unsafe |default )*"
+            r"\A(?:(?:export |public |private |protected |static |async |pub(?:\(\w+\))? |final |abstract |unsafe |default )*"
             r"(?:function|func|fn|class|interface|struct|enum|impl|trait|const|let|var|package|namespace|#include)\b.*[\w({;,)=\]\"'>}]"
-            r"|(?:import|use|using) .*;|.*\)\s?\{\}?"
+            r"|(?:import|use|using) .*;|.*\)\s?\{\}?)"
         ),
         ".go",
     ),
     (regex(r"(?:CREATE|SELECT|INSERT INTO|ALTER|DROP|UPDATE|DELETE FROM|GRANT)\s.*[\w(;,)*]", re.IGNORECASE), ".sql"),
     (
         regex(
-            r"#!/.*|(?:FROM|RUN|CMD|ENV|EXPOSE|COPY|ENTRYPOINT|WORKDIR)\s\S.*|(?:export )?[A-Z_][A-Z\d_]*\s?[:?+]?=.*|"
-            r"\.PHONY:.*|\w+\(\) ?\{"
+            r"\A(?:#!/.*|(?:FROM|RUN|CMD|ENV|EXPOSE|COPY|ENTRYPOINT|WORKDIR)\s\S.*|(?:export )?[A-Z_][A-Z\d_]*\s?[:?+]?=.*|"
+            r"\.PHONY:.*|\w+\(\) ?\{)"
         ),
         ".sh",
     ),
 )
-_PYTHON = regex(r"\s*(?:async )?(?:def \w+\(.*|class \w+(?:\(.*\))?:.*)")
+_PYTHON = regex(r"\A\s*(?:async )?(?:def \w+\(.*|class \w+(?:\(.*\))?:.*)")
 _CODED = regex(
     r"\s.*|[)}\]].*|.*[;{},()=\\\[\]`]|[\w.$-]+\s?[:?+]?=.*|[\w.-]+:(?:\s.*)?|@\w.*|[A-Z]{2,}\s\S.*|"
     r"(?:else|fi|done|esac|end|begin)\b.*"

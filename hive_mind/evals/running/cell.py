@@ -45,6 +45,7 @@ from hive_mind.hive.topology.spec import SINGLE, SPECS
 from hive_mind.llm.base import Usage
 from hive_mind.measure.results import cohesion
 from hive_mind.memory.intake import statement
+from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import Hit
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
@@ -154,7 +155,7 @@ async def _answered(asking: Asking, question: LabelledQuestion, hits: Sequence[H
     if asking.answerer is None:
         return None, ""
     try:
-        return await asking.answerer.answer(question, hits), ""
+        return await asking.answerer.answer(question, SearchResult(hits, searched=len(asking.arm.documents))), ""
     except HiveError as error:
         return None, str(error)
 

@@ -12,9 +12,9 @@ _HEADING = regex(r"(={1,6})[ \t]+(\S.*)")
 _ATTRIBUTE = regex(r":(!?[\w-]{1,60}!?):(.*)")
 _REFERENCE = regex(r"\{([\w-]{1,60})\}")
 _BLOCK_TITLE = regex(r"\.([^\s.].*)")
-_LIST_OF_ATTRIBUTES = regex(r"\[([^\[\]].{0,500})?\][ \t]*")
+_LIST_OF_ATTRIBUTES = regex(r"\A\[([^\[\]].{0,500})?\][ \t]*")
 _ANCHOR = regex(r"\[\[[^\[\]\n]{1,200}\]\]")
-_LISTED = regex(r"[ \t]*([*]{1,5}|-|\.{1,5})[ \t]+(\S.*)")
+_LISTED = regex(r"\A[ \t]*([*]{1,5}|-|\.{1,5})[ \t]+(\S.*)")
 _TERM = regex(r"(\S[^\n:]{0,300}(?::[^\n:]{1,300}){0,3}):{2,4}(?:[ \t](.*))?")
 _MACRO_BLOCK = regex(r"(?:image|video|audio|include|toc|ifdef|ifndef|ifeval|endif)::.*")
 _FENCE = "```"
@@ -31,7 +31,7 @@ _CELL = regex(r"(?:(?<=\s)|^)(?:[\d.]{0,4}[+*])?[<^>.]{0,3}[a-z]?\|")
 _UNDERLINES = "=-~^+"
 _UNDERLINED = regex(r"([=~^+-])\1{2,}[ \t]*")
 # A paragraph ends before it.
-_ENDS_PARAGRAPH = regex(r"[ \t]*(?:\+|-{2,}|([=*_.+/-])\1{3,}|```.*|\|===)?[ \t]*")
+_ENDS_PARAGRAPH = regex(r"[ \t]*+(?:(?:\+|-{2,}|([=*_.+/-])\1{3,}|\|===)[ \t]*|```.*)?")
 # Nothing but AsciiDoc writes them; a page has several.
 _MARKS = regex(
     r"^(?:(?:include|image|if(?:n?def|eval)|endif)::[^\s\[]{0,200}\[.*\]|\[\[[\w-]{1,60}\]\]|\[(?:verse|NOTE|TIP|source\b.*)\]"

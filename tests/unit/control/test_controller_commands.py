@@ -118,7 +118,7 @@ async def test_a_process_that_hangs_is_started_anew_to_hand_over_when_it_is_drai
         world.calls.clear()
         assert (await controller.drain("cy")).is_converged
 
-    assert [call for call in world.calls if call.endswith(" cy")] == ["stop cy", "start cy", "leave cy", "stop cy"]
+    assert [call for call in world.calls if call.endswith(" cy")] == ["start cy", "stop cy", "start cy", "leave cy", "stop cy"]
     assert (set(world.alive), world.facts("team")) == ({"ada", "bob"}, {"fact"})
 
 
