@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hive_mind.cognition.extraction.html_text import text_of_html
-
 CHARS_MAX = 20 << 20
 """As much as of a text file."""
 
@@ -35,6 +33,9 @@ ADDRESS = "the address of a link"
 
 def document_of_html(page: str) -> Document:
     """A page's text, without the addresses that it leads to."""
+    # A command that only puts questions reads no pages.
+    from hive_mind.cognition.extraction.html_text import text_of_html
+
     text, addresses = text_of_html(page)
     return Document(text, {ADDRESS: addresses} if addresses else {})
 
