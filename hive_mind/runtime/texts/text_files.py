@@ -4,10 +4,6 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from hive_mind.cognition.extraction.captions import text_of_captions
-from hive_mind.cognition.extraction.html_text import is_html
-from hive_mind.cognition.extraction.manual_text import is_manual, text_of_manual
-from hive_mind.cognition.extraction.source_text import is_source, text_of_python, text_of_source
 from hive_mind.errors import reason_of
 from hive_mind.runtime.texts import EMPTY, Document, Unreadable, decoded, document_of_html
 from hive_mind.runtime.texts.asciidoc_text import is_asciidoc, text_of_asciidoc
@@ -106,6 +102,9 @@ def document_in(path: Path, body: bytes) -> Document | Unreadable:
     text = decoded(body)
     if isinstance(text, Unreadable):
         return text
+    # A command that reads no file loads nothing that reads.
+    from hive_mind.cognition.extraction.html_text import is_html
+
     if path.suffix.lower() in _PAGES or is_html(text):
         document = document_of_html(text)
         return document if document.text.strip() else EMPTY
@@ -119,6 +118,10 @@ def _text_in(path: Path, text: str) -> str | Unreadable:
     Of HTML in Markdown it is what a browser would show; of JSON and YAML each value with all its keys; of
     captions who says what; of Python the docstrings and constants, of other languages comments with the code below them.
     """
+    from hive_mind.cognition.extraction.captions import text_of_captions
+    from hive_mind.cognition.extraction.manual_text import is_manual, text_of_manual
+    from hive_mind.cognition.extraction.source_text import is_source, text_of_python, text_of_source
+
     suffix = path.suffix.lower()
     if suffix in _MARKDOWN:
         text = shown_in_markdown(text)
