@@ -27,7 +27,7 @@ from hive_mind.cognition.answering.tallying import (
 from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.base import Memory
+from hive_mind.memory.base import Memory, asked_for
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
@@ -95,9 +95,10 @@ class AnsweringSteps:
     on_found: OnFound | None = None
 
     async def observe(self, question: Question) -> Question:
-        """The question, if there is one. Raises `InvalidInput`."""
+        """The question, if there is one, and if what it wants can be searched for. Raises `InvalidInput`."""
         if not question.text.strip():
             raise InvalidInput("the question has no words: ask in your own")
+        asked_for(Query(question.text, self.limit, self.method), self.limit)
         return question
 
     async def orient(self, observed: Question) -> InterpretedQuestion:

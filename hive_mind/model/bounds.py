@@ -1,6 +1,7 @@
 """The table of bounds: the least and the most that a number may be, whichever way a request comes.
 
-The command line, HTTP and its description, MCP and the library read it, so that one value is taken or refused alike.
+The command line, HTTP and its description, MCP and the library read it, so that one value is taken or refused alike: by
+`api.request.Entry` at each door, in the library by `memory.base.asked_for` and the hive's own graph.
 
 A setting that a person writes has its bounds beside it: a field of its part's own dataclass, whose docstring is its help.
 

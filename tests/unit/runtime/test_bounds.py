@@ -13,9 +13,11 @@ import pytest
 from mcp import Client
 from typer.testing import CliRunner
 
+from hive_mind.agents.agent import LearningAgent
 from hive_mind.api.request import Entry
 from hive_mind.api.requests import REQUESTS
 from hive_mind.cli.app import app
+from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import Now
 from hive_mind.hive.graph import InMemoryHiveGraph
@@ -174,6 +176,23 @@ async def test_a_memory_has_the_same_bounds() -> None:
     async with Home().memory() as memory, SharedHome(SmallHive(), "ada").memory() as shared:
         for mine in (memory, shared):
             await a_memory_refuses_what_is_outside(mine)
+
+
+async def test_an_agent_of_the_library_has_the_same_bounds() -> None:
+    async with LearningAgent("ada", Home().memory(), ExtractiveReader()) as agent:
+        await agent.learn_from_content("The gateway listens on port 8443. It has 3 fans.")
+        for question in (
+            "Which port does the gateway listen on?",
+            "How many facts do you know?",
+            "How many fans has the gateway?",
+        ):
+            for value in (*outside(BOUNDS["limit"]), None, nan, inf):
+                with pytest.raises(InvalidInput, match=r"`limit` is a whole number, 1 to 1000, not "):
+                    await agent.answer_question(question, value)
+            with pytest.raises(InvalidInput, match="there is no method 'guess' to search by"):
+                await agent.answer_question(question, method="guess")  # type: ignore[arg-type]
+            for value in (BOUNDS["limit"].least, BOUNDS["limit"].most):
+                assert (await agent.answer_question(question, value)).is_known, (question, value)
 
 
 async def a_memory_refuses_what_is_outside(memory: Memory) -> None:
