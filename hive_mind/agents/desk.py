@@ -215,7 +215,10 @@ class OpenItems:
             pos = await self._begun() if self._pos is None else self._pos
             while (page := await self.ledger.newer(pos, PREFIX)).upto != pos:
                 for entry in page.entries:
-                    await self._take(entry)
+                    if entry.kind == DECIDED:
+                        self._views.pop(entry.stream, None)
+                    elif entry.kind in (OPENED, REOPENED):
+                        await self._look_at(entry.stream)
                 pos = page.upto
             self._pos = pos
             return self._views
@@ -227,12 +230,6 @@ class OpenItems:
             if head.kind in (OPENED, REOPENED):
                 await self._look_at(head.stream)
         return max((head.pos for head in heads), default=0)
-
-    async def _take(self, entry: Entry) -> None:
-        if entry.kind == DECIDED:
-            self._views.pop(entry.stream, None)
-        elif entry.kind in (OPENED, REOPENED):
-            await self._look_at(entry.stream)
 
     async def _look_at(self, stream: str) -> None:
         """As it is by now, which may be later than the entry that made us look: what came since is seen again, to no effect."""

@@ -102,8 +102,6 @@ class BusCapabilities:
     """Whether what was published while a subscriber was away reaches it later."""
     survives_restart: bool
     """Whether what was accepted outlives the bus itself."""
-    can_share: bool = False
-    """Whether several subscriptions of one name may share the work."""
     can_watch: bool = False
     """Whether `watch` works."""
     envelope_bytes_max: int | None = None
@@ -129,12 +127,8 @@ class Subscription:
     """Deliveries of one envelope before it is a dead letter."""
     ack_wait_s: float = 30.0
     """A delivery that is not settled within this time is delivered again. Raise it for slow work, or `extend` the delivery."""
-    types: frozenset[str] | None = None
-    """Only envelopes of these types; others are acknowledged unseen. None: all."""
     start: Literal["new", "earliest"] = "new"
     """Where a name begins that never subscribed before: with what is published from now on, or with all that is still kept."""
-    is_shared: bool = False
-    """Whether others of this name take turns with it. Raises `ConfigError` where the bus can't."""
     letters: "LetterBox | None" = field(default=None, compare=False)
     """Where what is refused is written before it is acknowledged; None: the process remembers it."""
 
@@ -290,7 +284,7 @@ class EventBus(Protocol):
         """From now on, keep what is addressed to a name; when this returns, nothing published from here on is missed.
 
         `on_ready` is called on the event loop whenever there may be something to take; it must not wait, nor publish or take.
-        Raises `InvalidInput` when this bus has the name already and does not share it.
+        Raises `InvalidInput` when this bus has the name already.
         """
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> "Watch":

@@ -165,12 +165,9 @@ class Mailbox(Generic[N]):
         self._write(_Unwritten(unreadable(data, attempt, reason), native))
 
     def wants(self, envelope: Envelope) -> bool:
-        subscription = self.subscription
-        if envelope.hive != subscription.hive or not (subscription.types is None or envelope.type in subscription.types):
-            return False
-        if envelope.target == EVERYONE:
-            return envelope.sender != subscription.name
-        return subscription.name in envelope.target
+        hive, name = self.subscription.hive, self.subscription.name
+        is_for_it = envelope.sender != name if envelope.target == EVERYONE else name in envelope.target
+        return is_for_it and envelope.hive == hive
 
     async def finish(self) -> None:
         """Wait for dead letters that are being written; for no disk that is full."""

@@ -8,7 +8,7 @@ A subscriber has a queue: a mailbox with a line of publishers before it when it 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 from hive_mind.bus import (
@@ -109,14 +109,14 @@ class MemoryBus:
 
     def __init__(self, measure: Measure | None = None) -> None:
         self._meter = Meter(measure)
-        self._queues: dict[tuple[str, str], list[Queue]] = {}
+        self._queues: dict[tuple[str, str], Queue] = {}
         self._watchers: list[_Watcher] = []
         self._is_closed = False
         self._drained: asyncio.Future[None] | None = None
 
     @property
     def capabilities(self) -> BusCapabilities:
-        return BusCapabilities(is_durable=False, survives_restart=False, can_share=True, can_watch=True)
+        return BusCapabilities(is_durable=False, survives_restart=False, can_watch=True)
 
     @property
     def traffic(self) -> Mapping[str, Traffic]:
@@ -126,7 +126,7 @@ class MemoryBus:
     @property
     def health(self) -> BusHealth:
         # Without `added_to`: every runner looks often, and a hundred mailboxes would cost more than the questions they carry.
-        queues = self._all()
+        queues = self._queues.values()
         redelivered, duplicates = sum(queue.redelivered for queue in queues), sum(queue.duplicates for queue in queues)
         return BusHealth(not self._is_closed, 0, redelivered, duplicates, sum(queue.put_aside for queue in queues))
 
@@ -162,10 +162,9 @@ class MemoryBus:
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         self._refuse_if_closed()
-        queues = self._queues.setdefault((subscription.hive, subscription.name), [])
-        if queues and not (subscription.is_shared and queues[0].subscription.is_shared):
+        if (place := (subscription.hive, subscription.name)) in self._queues:
             raise InvalidInput(f"{subscription.name!r} is taken in hive {subscription.hive!r}; give this node another name")
-        queues.append(queue := Queue(self, subscription, on_ready))
+        queue = self._queues[place] = Queue(self, subscription, on_ready)
         return queue
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> "_Watcher":
@@ -174,12 +173,8 @@ class MemoryBus:
         return watcher
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
-        states = []
-        for (its_hive, name), queues in sorted(self._queues.items()):
-            if its_hive == hive:
-                held_count = sum(len(queue.held) - queue.waiting for queue in queues)
-                states.append(QueueState(name, sum(queue.backlog for queue in queues), held_count, 0))
-        return states
+        queues = {name: queue for (its_hive, name), queue in sorted(self._queues.items()) if its_hive == hive}
+        return [QueueState(name, queue.backlog, len(queue.held) - queue.waiting, 0) for name, queue in queues.items()]
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         del hive, limit
@@ -192,17 +187,14 @@ class MemoryBus:
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Wait until every queue is empty and acknowledged, or the time is up."""
         self._is_closed = True
-        if any(not queue.is_drained for queue in self._all()):
+        if any(not queue.is_drained for queue in self._queues.values()):
             self._drained = self._drained or asyncio.get_running_loop().create_future()
             await asyncio.wait([self._drained], timeout=drain_s)
-        for queue in tuple(self._all()):
+        for queue in tuple(self._queues.values()):
             queue.end(is_accepted=False)
 
     def forget(self, queue: Queue) -> None:
-        place = queue.subscription.hive, queue.subscription.name
-        self._queues[place].remove(queue)
-        if not self._queues[place]:
-            del self._queues[place]
+        del self._queues[queue.subscription.hive, queue.subscription.name]
         self._look_whether_drained()
 
     def settled(self, native: int) -> None:
@@ -211,11 +203,8 @@ class MemoryBus:
         self._look_whether_drained()
 
     def _look_whether_drained(self) -> None:
-        if self._drained is not None and not self._drained.done() and all(queue.is_drained for queue in self._all()):
+        if self._drained and not self._drained.done() and all(queue.is_drained for queue in self._queues.values()):
             self._drained.set_result(None)
-
-    def _all(self) -> Iterable[Queue]:
-        return [queue for queues in self._queues.values() for queue in queues]
 
     def _put(self, envelope: Envelope, targets: Sequence[Queue]) -> list[tuple[Queue, Room]]:
         """Into each queue; which of them were full."""
@@ -229,11 +218,7 @@ class MemoryBus:
         names: Sequence[str] = envelope.target
         if names == EVERYONE:
             names = [name for hive, name in self._queues if hive == envelope.hive and name != envelope.sender]
-        elif len(names) == 1 and len(alone := self._queues.get((envelope.hive, names[0]), ())) == 1:
-            # As nearly always.
-            return alone
-        queues_of_names = [queues for name in names if (queues := self._queues.get((envelope.hive, name)))]
-        return [queues[0] if len(queues) == 1 else min(queues, key=lambda queue: queue.backlog) for queues in queues_of_names]
+        return [queue for name in names if (queue := self._queues.get((envelope.hive, name))) is not None]
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:

@@ -153,7 +153,6 @@ def _show(report: BusCheck) -> None:
         rows += [
             ("durable subscriptions", _yes(can.is_durable)),
             ("outlives a restart", _yes(can.survives_restart)),
-            ("can be shared", _yes(can.can_share)),
             ("can be watched", _yes(can.can_watch)),
             ("largest message", f"{can.envelope_bytes_max:,} bytes" if can.envelope_bytes_max else "no limit of its own"),
         ]

@@ -184,14 +184,11 @@ def _add_hubs(namespace: _HubNamespace, place: str, entities: Entities) -> None:
         raise InvalidInput(f"Config.json: {place}.Type is EventHub, not {namespace.type!r}")
     for number, hub in enumerate(namespace.entities):
         with _at(f"{place}.Entities[{number}]"):
-            entities.add_hub(hub.name, _partitions(hub.partition_count), [group.name for group in hub.consumer_groups])
-
-
-def _partitions(count: int | str) -> int:
-    """The emulator's own examples write it as a string."""
-    if isinstance(count, str) and not (count.isascii() and count.isdigit() and len(count) < 6):
-        raise InvalidInput(f"PartitionCount is a number, not {count!r}")
-    return int(count)
+            # The emulator's own examples write it as a string.
+            count = hub.partition_count
+            if isinstance(count, str) and not (count.isascii() and count.isdigit() and len(count) < 6):
+                raise InvalidInput(f"PartitionCount is a number, not {count!r}")
+            entities.add_hub(hub.name, int(count), [group.name for group in hub.consumer_groups])
 
 
 def _add_namespace(namespace: _Namespace, place: str, entities: Entities) -> None:

@@ -226,7 +226,9 @@ class EventHub:
         if self._groups is not None and group.lower() not in self._groups:
             raise AmqpError(NOT_FOUND, f"the messaging entity '{self.name}~{group}' could not be found")
         partition = self._partition(number)
-        epoch = _epoch(link)
+        epoch = link.properties.get(_EPOCH)
+        if not isinstance(epoch, int | None):
+            raise AmqpError("amqp:invalid-field", "an epoch is a whole number")
         peers = {peer: reader for peer, reader in self._readers.items() if _is_place(reader, partition, group.lower())}
         _refuse_by_peers(list(peers.values()), epoch)
         selector = link.filters.get(_SELECTOR_FILTER)
@@ -321,13 +323,6 @@ def hub_of(path: str) -> str:
 def _partition_key(message: Message) -> str | None:
     key = message.annotation_map.get("x-opt-partition-key")
     return None if key is None else str(key)
-
-
-def _epoch(link: Link) -> int | None:
-    epoch = link.properties.get(_EPOCH)
-    if not isinstance(epoch, int | None):
-        raise AmqpError("amqp:invalid-field", "an epoch is a whole number")
-    return epoch
 
 
 def _is_place(reader: _Reader, partition: Partition, group: str) -> bool:

@@ -247,7 +247,14 @@ class _Looked:
                 return float((self.result.get(criterion.output) if criterion.output else self._text("")) == criterion.target)
             case "condition":
                 return self._holds(criterion.id, criterion.target)
-        return self._by_check(criterion)
+        check = self.checks.get(criterion.check_name)
+        if check is None:
+            return self._grade(criterion.id)
+        try:
+            return self._bounded(criterion.id, float(check(self.result)))
+        except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises, it has not said yes
+            self.broken.append(Broken(criterion.id, f"its check {criterion.check_name!r} failed: {error}"))
+            return None
 
     def at_constraint(self, constraint: Constraint) -> float | None:
         return self._holds(constraint.id, constraint.check) if constraint.check else self._grade(constraint.id)
@@ -257,16 +264,6 @@ class _Looked:
             return float(_condition(condition).holds(result=dict(self.result), output=dict(self.result)))
         except ConditionError as error:
             self.broken.append(Broken(id, str(error)))
-            return None
-
-    def _by_check(self, criterion: SuccessCriterion) -> float | None:
-        check = self.checks.get(criterion.check_name)
-        if check is None:
-            return self._grade(criterion.id)
-        try:
-            return self._bounded(criterion.id, float(check(self.result)))
-        except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises, it has not said yes
-            self.broken.append(Broken(criterion.id, f"its check {criterion.check_name!r} failed: {error}"))
             return None
 
     def _grade(self, id: str) -> float | None:

@@ -365,16 +365,13 @@ class GuardedEmbedder:
         """The vector of a text, float32, shape (dimension,); None without an embedding."""
         try:
             vector = np.asarray(self._embed(text), dtype=np.float32)
-            self._check(vector)
+            dimension = self.dimension or vector.size
+            if vector.shape != (dimension,) or not dimension or not np.isfinite(vector).all():
+                raise ValueError(f"a vector of shape {vector.shape}, or with NaN, where the first had {dimension} numbers")
         except Exception as error:  # noqa: BLE001 - whatever a program's own function raises, its facts are kept and found
             self._report(error)
             return None
         return vector
-
-    def _check(self, vector: Vector) -> None:
-        dimension = self.dimension or vector.size
-        if vector.shape != (dimension,) or not dimension or not np.isfinite(vector).all():
-            raise ValueError(f"a vector of shape {vector.shape}, or with NaN, where the first had {dimension} numbers")
 
     def _report(self, error: Exception) -> None:
         if not self._has_failed:

@@ -277,15 +277,6 @@ class HiveClock:
             return False
         offset_ms = sample.wall_ms - (now.wall_ms - round_trip_ms // 2)
         self._votes[peer] = _Vote(offset_ms, now.wall_ms - now.mono_ms, now.mono_ms)
-        return self._move(now)
-
-    def rearrange(self, members: Iterable[str]) -> None:
-        """The hive has other members, this node among them; those that left have no vote."""
-        present = frozenset(members)
-        self._members = len(present)
-        self._votes = {peer: vote for peer, vote in self._votes.items() if peer in present}
-
-    def _move(self, now: Now) -> bool:
         offsets = self._offsets(now)
         if 2 * len(offsets) <= self._members:
             return False
@@ -297,6 +288,12 @@ class HiveClock:
         changed = median != self._offset_ms
         self._offset_ms, self._phase_ms = median, now.wall_ms - now.mono_ms
         return changed
+
+    def rearrange(self, members: Iterable[str]) -> None:
+        """The hive has other members, this node among them; those that left have no vote."""
+        present = frozenset(members)
+        self._members = len(present)
+        self._votes = {peer: vote for peer, vote in self._votes.items() if peer in present}
 
     def _offsets(self, now: Now) -> list[int]:
         """Every vote that still counts, this machine's own (0) among them, as offsets to the wall clock of now; sorted."""

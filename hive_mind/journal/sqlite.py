@@ -151,25 +151,22 @@ def _read_open(path: Path) -> list[Put]:
     with PassingFolder() as folder:
         copy = folder.path / path.name
         try:
-            return _load_copy(path, copy)
+            # A write under way may be caught half done with later ones behind it, which looks like damage: then it is
+            # copied again.
+            for attempt in range(_ATTEMPTS):
+                before = _state(path)
+                _copy(path, copy)
+                try:
+                    with closing(Database(copy)) as database:
+                        return [_whole(copy, record) for record in database.load()]
+                except DatabaseUnreadable:
+                    if attempt == _ATTEMPTS - 1 or _state(path) == before:
+                        raise
+            raise AssertionError
         except DatabaseUnreadable as error:
             raise DatabaseUnreadable("sqlite", _of(path, copy, error)) from error
         except OSError as error:
             raise BackendError("sqlite", f"{path}: {reason_of(error)}; check the folder, its permissions and the disk") from error
-
-
-def _load_copy(path: Path, copy: Path) -> list[Put]:
-    """A write under way may be caught half done with later ones behind it, which looks like damage: then it is copied again."""
-    for attempt in range(_ATTEMPTS):
-        before = _state(path)
-        _copy(path, copy)
-        try:
-            with closing(Database(copy)) as database:
-                return [_whole(copy, record) for record in database.load()]
-        except DatabaseUnreadable:
-            if attempt == _ATTEMPTS - 1 or _state(path) == before:
-                raise
-    raise AssertionError
 
 
 def _whole(copy: Path, record: Kept) -> Put:

@@ -92,7 +92,8 @@ def _voices(signals: Iterable[Signal]) -> dict[str, _Voice]:
     by_origin: dict[str, _Voice] = {}
     for signal in signals:
         if signal.action is not None and signal.confidence is not None:
-            voice = _Voice(_log_odds(signal.confidence), _MILD_FIRST.index(signal.action))
+            share = min(max(signal.confidence, CONFIDENCE_MIN), CONFIDENCE_MAX)
+            voice = _Voice(log(share / (1.0 - share)), _MILD_FIRST.index(signal.action))
             by_origin[signal.origin] = max(by_origin.get(signal.origin, voice), voice, key=_caution)
     return by_origin
 
@@ -115,11 +116,6 @@ def _weighted(voice: _Voice, origin: str, weights: Mapping[str, float]) -> _Voic
     share = max(weights.get(origin, min(weights.values())), 0.0) / heaviest
     # A doubt stays as large as it is: a light weight would make it smaller.
     return voice._replace(log_odds=min(voice.log_odds, voice.log_odds * share))
-
-
-def _log_odds(confidence: float) -> float:
-    share = min(max(confidence, CONFIDENCE_MIN), CONFIDENCE_MAX)
-    return log(share / (1.0 - share))
 
 
 TARGET = 0.95

@@ -213,7 +213,9 @@ def context_bytes(context: Context) -> int:
 
 def fitted(context: Iterable[tuple[str, str]], where: str = "") -> Context:
     """At most `CONTEXT_MAX_BYTES` of it. `where` says where the rest is: a file, a command."""
-    pairs = [(_begun(name.encode(errors="replace"), _NAME_MAX_BYTES), _clean(text)) for name, text in context]
+    pairs = [
+        (_begun(name.encode(errors="replace"), _NAME_MAX_BYTES), text.encode(errors="replace").decode()) for name, text in context
+    ]
     pairs, left_out = pairs[:_TEXTS_MAX], len(pairs[_TEXTS_MAX:])
     where = f": {_begun(where.encode(errors='replace'), _WHERE_MAX_BYTES)}" if where else ""
     if left_out:
@@ -246,8 +248,3 @@ def _cut(text: str, most: int, where: str) -> str:
 def _begun(body: bytes, size: int) -> str:
     """The beginning, cut between two characters."""
     return body[:size].decode(errors="ignore")
-
-
-def _clean(text: str) -> str:
-    """Without unpaired surrogates, which UTF-8 can't encode."""
-    return text.encode(errors="replace").decode()

@@ -42,9 +42,16 @@ def told_to_person(state: RunState, effect: AskPerson) -> list[tuple[str, str]]:
     yes, no = consequences(state, effect)
     usd = f", {state.usd:.4f} US dollars" if state.usd else ""
     cost = f"{counted(state.turns, 'turn')} of a model, {state.tokens:,} tokens{usd}, {state.active_ms / 1_000:,.0f} s of work"
+    goal = state.spec.goal
+    title = (goal.description or goal.name or goal.id) if goal else state.spec.description
+    lines = [title, *([f"{node.id}: {node.description or node.prompt}"] if node and (node.description or node.prompt) else [])]
+    criteria = [*(goal.criteria if goal and goal.success_criteria else ()), *(node.success_criteria if node else ())]
+    lines += [f"- wanted: {_with_description(criterion.id, criterion.description)}" for criterion in criteria]
+    constraints = goal.constraints if goal else ()
+    lines += [f"- must not happen: {_with_description(constraint.id, constraint.description)}" for constraint in constraints]
     parts = [
         ("why", effect.why),
-        ("goal", _goal(state.spec, node)),
+        ("goal", "\n".join(line for line in lines if line)),
         ("on yes", yes),
         ("on no", no),
         ("cost so far", cost),
@@ -102,17 +109,6 @@ def _onward(spec: WorkerSpec, node: NodeSpec) -> str:
     return (
         "then the whole is judged by its goal" if spec.goal else "nothing follows it: the run ends where no other branch goes on"
     )
-
-
-def _goal(spec: WorkerSpec, node: NodeSpec | None) -> str:
-    goal = spec.goal
-    title = (goal.description or goal.name or goal.id) if goal else spec.description
-    lines = [title, *([f"{node.id}: {node.description or node.prompt}"] if node and (node.description or node.prompt) else [])]
-    criteria = [*(goal.criteria if goal and goal.success_criteria else ()), *(node.success_criteria if node else ())]
-    lines += [f"- wanted: {_with_description(criterion.id, criterion.description)}" for criterion in criteria]
-    constraints = goal.constraints if goal else ()
-    lines += [f"- must not happen: {_with_description(constraint.id, constraint.description)}" for constraint in constraints]
-    return "\n".join(line for line in lines if line)
 
 
 def _with_description(name: str, description: str) -> str:

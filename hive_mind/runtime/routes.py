@@ -57,7 +57,6 @@ class Routed:
         bounds = [bus.envelope_bytes_max for bus in (durable, live) if bus.envelope_bytes_max is not None]
         return replace(
             durable,
-            can_share=durable.can_share and live.can_share,
             can_watch=durable.can_watch and live.can_watch,
             envelope_bytes_max=min(bounds, default=None),
         )

@@ -185,7 +185,8 @@ class Workload:
             counts = {"good": self._chance.randrange(_RATINGS_MAX), "bad": self._chance.randrange(_RATINGS_MAX), "at_ms": 0}
             return Write(request, ((f"rating/{rater}/{subject}", _json(counts)),), rater)
         if draw < 0.84 or not is_moderated:
-            return self._ask(request)
+            words = self._chance.sample(_THINGS, 2) if self._chance.random() < 0.5 else _THINGS
+            return Ask(request, probe(tuple(tokenize(" ".join(words)))), DEADLINE_MS)
         return self._moderate(request, agents)
 
     def _promote(self, request: str, node: str) -> Promote:
@@ -205,10 +206,6 @@ class Workload:
         agent = self._chance.choice(agents_of(node))
         facts_of_agent = self._facts_said.get(agent) or FACT_IDS
         return Retract(request, (self._chance.choice(facts_of_agent),), agent)
-
-    def _ask(self, request: str) -> Ask:
-        words = self._chance.sample(_THINGS, 2) if self._chance.random() < 0.5 else _THINGS
-        return Ask(request, probe(tuple(tokenize(" ".join(words)))), DEADLINE_MS)
 
     def _moderate(self, request: str, agents: tuple[str, ...]) -> Retract | Write:
         draw, fact = self._chance.random(), self._chance.choice(FACT_IDS)

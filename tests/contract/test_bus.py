@@ -11,10 +11,10 @@ import pytest
 
 from hive_mind.bus import EVERYONE, BusAdmin, Envelope
 from hive_mind.bus.codec import encode
-from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.errors import InvalidInput
 from hive_mind.model.gathered import Anchors, EvidenceColumns, Pool, Probe
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, Receipt, Replicate
-from tests.contract.bus_builders import World, only_where, text, texts
+from tests.contract.bus_builders import World, only_where, texts
 from tests.waiting import until
 
 
@@ -69,13 +69,6 @@ async def test_a_name_that_nobody_has_is_no_error(world: World) -> None:
     assert texts(await bob.take()) == ["y"]
 
 
-async def test_only_types_that_were_asked_for_are_seen(world: World) -> None:
-    bob = await world.listener(types=frozenset({"receipt"}))
-    await world.bus.publish([world.envelope(Replicate("p", ())), world.envelope("wanted")])
-    assert await bob.take_and_ack() == ["wanted"]
-    assert await bob.has_nothing()
-
-
 async def test_two_hives_on_one_broker_do_not_see_each_other(world: World) -> None:
     elsewhere = world.harness.new_hive()
     only_where(elsewhere != world.hive, "another hive here")
@@ -123,30 +116,6 @@ async def test_a_name_is_taken_until_its_inbox_is_closed(world: World) -> None:
     await world.publish("to the second")
     assert texts(await again.take()) == ["to the second"]
     assert list(bob.inbox.take(1)) == []
-
-
-async def test_subscriptions_of_one_name_share_the_work_where_they_can(world: World) -> None:
-    if not world.bus.capabilities.can_share:
-        with pytest.raises(ConfigError):
-            await world.listener(is_shared=True)
-        return
-    one = await world.listener(is_shared=True, inflight_max=10, waiting_max=10)
-    other = await world.listener(is_shared=True, inflight_max=10, waiting_max=10)
-    said = [str(n) for n in range(40)]
-    publishing = asyncio.create_task(world.publish(*said))
-
-    taken: list[str] = []
-    shares: set[int] = set()
-    while len(taken) < len(said):
-        for number, worker in enumerate((one, other)):
-            for delivery in worker.inbox.take(5):
-                taken.append(text(delivery))
-                shares.add(number)
-                await delivery.ack()
-        await asyncio.sleep(0.001)
-    assert sorted(taken) == sorted(said)
-    assert shares == {0, 1}
-    await publishing
 
 
 async def test_when_subscribing_returns_nothing_that_is_published_after_it_is_missed(world: World) -> None:

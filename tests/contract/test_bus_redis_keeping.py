@@ -1,7 +1,6 @@
 """What the Redis bus keeps, for how long and for whom: trimming, and names that change hands."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -9,7 +8,6 @@ import pytest
 
 from hive_mind.bus import ATTEMPTS_MAX, EVERYONE
 from hive_mind.bus.redis import RedisBus, admin, keys, reader, wire
-from hive_mind.errors import InvalidInput
 from tests.contract.bus_builders import envelope, letter_text, text, texts
 from tests.contract.redis_builders import (
     Buses,
@@ -273,42 +271,6 @@ def test_who_subscribes_later_under_a_name_has_it_and_the_former_gives_way(
     assert "another process has subscribed as 'bob'" in caplog.text
 
 
-async def test_what_a_dead_sharer_had_in_hand_goes_to_the_others_and_what_a_live_one_has_does_not(
-    monkeypatch: pytest.MonkeyPatch, buses: Buses
-) -> None:
-    monkeypatch.setattr(reader, "BLOCK_MS", 50)
-
-    live, dying, third = await buses.bus(), await buses.bus(), await buses.bus()
-    holding = await subscribed(live, is_shared=True, ack_wait_s=0.6)
-    await live.publish([envelope("held long")])
-    (held,) = await holding.take()
-    held.extend(60)
-    doomed = await subscribed(dying, is_shared=True, ack_wait_s=0.6)
-    other = await subscribed(third, is_shared=True, ack_wait_s=0.6, inflight_max=0)
-    while not (lost := doomed.inbox.take(10)):
-        await live.publish([envelope(f"{n}") for n in range(3)])
-        for delivery in holding.inbox.take(10):
-            await delivery.ack()
-        await asyncio.sleep(0.01)
-    # It dies without a word.
-    kill(dying)
-    (heir,) = [one for one in third._readers if one.subscription.name == "bob"]
-    heir.mailbox.subscription = replace(heir.mailbox.subscription, inflight_max=100)
-    heard: dict[str, int] = {}
-
-    async def took_over() -> bool:
-        for taken in (*other.inbox.take(10), *holding.inbox.take(10)):
-            heard[taken.envelope.id] = taken.attempt
-            await taken.ack()
-        return {one.envelope.id for one in lost} <= set(heard)
-
-    await until(took_over)
-    assert {heard[one.envelope.id] for one in lost} == {2}
-    await asyncio.sleep(1.0)
-    assert held.envelope.id not in heard
-    await held.ack()
-
-
 async def test_how_often_something_was_refused_is_known_to_the_next_of_the_name(buses: Buses) -> None:
     first = await buses.bus()
     bob = await subscribed(first)
@@ -321,13 +283,6 @@ async def test_how_often_something_was_refused_is_known_to_the_next_of_the_name(
     again = await subscribed(await buses.bus())
     taken = {text(delivery): delivery.attempt for delivery in await again.take(3)}
     assert taken == {"twice refused": 4, "in hand": 2, "untouched": 1}
-
-
-async def test_an_exclusive_name_and_a_shared_one_do_not_mix_on_one_bus(buses: Buses) -> None:
-    bus = await buses.bus()
-    await subscribed(bus, is_shared=True)
-    with pytest.raises(InvalidInput, match="taken"):
-        await subscribed(bus)
 
 
 async def test_what_was_delivered_as_often_as_it_may_be_is_listed_while_nobody_subscribes_and_can_be_dropped(buses: Buses):

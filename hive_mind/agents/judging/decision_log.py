@@ -210,17 +210,14 @@ class LedgerLog:
 
     async def precedents(self) -> list[Precedent]:
         """Those since what was learned was reset the last time."""
-        await self._follow()
-        since_ms = (await thresholds_in(self.ledger)).since_ms
-        return [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
-
-    async def _follow(self) -> None:
-        """The decisions of people since the last look. An item that was opened again counts when it is decided again."""
+        # The decisions of people since the last look. An item that was opened again counts when it is decided again.
         while (page := await self.ledger.newer(self._pos, PREFIX)).upto != self._pos:
             for entry in page.entries:
                 if entry.kind in (DECIDED, REOPENED):
                     await self._note(entry.stream)
             self._pos = page.upto
+        since_ms = (await thresholds_in(self.ledger)).since_ms
+        return [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
 
     async def _note(self, stream: str) -> None:
         self._decided.pop(stream, None)

@@ -120,7 +120,22 @@ class DeskPages:
     def write(self, message: IncomingMessage) -> Sequence[Record]:
         """The handler of `AppMessages`. Raises `InvalidInput` for what is no page though it says so."""
         if message.kind == KIND:
-            page = _checked(message)
+            # Nothing is believed of it but that it came.
+            try:
+                page = msgpack_decoder(DeskPage)(message.data)
+                for part in page.entries:
+                    if part.kind == COMMENTED:
+                        raise InvalidInput(f"it has the unknown kind {part.kind!r}")
+                    item_named, value = part.item, value_of(part.entry)
+                    if isinstance(value, Item):
+                        check(value)
+                        item_named = value.id
+                    elif isinstance(value, Decision):
+                        item_named = value.item
+                    if item_named != part.item:
+                        raise InvalidInput(f"it is about item {part.item} and speaks of item {item_named}")
+            except (msgspec.MsgspecError, HiveError) as error:
+                raise InvalidInput(f"{message.sender} sent a page that can't be read: {error}") from None
             if take := self._takers.get(page.to):
                 take(page, message.sender)
         elif message.kind != _FORMER_KIND:
@@ -335,27 +350,3 @@ async def peers_of(ledger: Ledger) -> dict[str, Peer]:
     """The agents with which the owner of this ledger exchanges items. Raises what a ledger raises."""
     streams = [head.stream for head in await ledger.heads(PEERS)]
     return {stream.removeprefix(PEERS): json_decoder(Peer)((await ledger.read(stream))[-1].body) for stream in streams}
-
-
-def _checked(message: IncomingMessage) -> DeskPage:
-    """Nothing is believed of it but that it came."""
-    try:
-        page = msgpack_decoder(DeskPage)(message.data)
-        for part in page.entries:
-            _check(part)
-    except (msgspec.MsgspecError, HiveError) as error:
-        raise InvalidInput(f"{message.sender} sent a page that can't be read: {error}") from None
-    return page
-
-
-def _check(part: ItemEntry) -> None:
-    if part.kind == COMMENTED:
-        raise InvalidInput(f"it has the unknown kind {part.kind!r}")
-    item_named, value = part.item, value_of(part.entry)
-    if isinstance(value, Item):
-        check(value)
-        item_named = value.id
-    elif isinstance(value, Decision):
-        item_named = value.item
-    if item_named != part.item:
-        raise InvalidInput(f"it is about item {part.item} and speaks of item {item_named}")

@@ -253,26 +253,23 @@ class RunPerformer:
         numbers = count(1)
 
         async def ask_person(question: str) -> Any:
-            return await self._answer_to(question, next(numbers), effect, state)
+            number = next(numbers)
+            call, id = effect.call, f"{effect.call.id}.q{number}"
+            call_shown, why = {"call": call.name, "arguments": dict(call.arguments)}, f"{call.name} asks"
+            asking = e.AskPerson(id=id, place=effect.place, kind="question", title=question, why=why, shown=call_shown)
+            opened = await self._asked(asking, state)
+            view = await self._desk.view(opened.item) if opened else None
+            if view is None or view.decision is None:
+                raise NeedsPerson(view.item.id if view else "")
+            decision = view.decision
+            if decision.edit is None and decision.action is not JudgmentAction.ACCEPT:
+                raise InvalidInput(f"a person declined{f': {decision.because}' if decision.because else ''}")
+            return decision.because or "approved" if decision.edit is None else decision.edit
 
         try:
             return e.ToolGave(effect.id, await self._tools.call(node, effect.call, effect.number, ask_person))
         except NeedsPerson as needs:
             return e.CallWaits(effect.id, (needs.item,)) if needs.item else None
-
-    async def _answer_to(self, question: str, number: int, effect: e.CallTool, state: RunState) -> Any:
-        """A person's answer to what a call asks. Raises `NeedsPerson`, and `InvalidInput` where a person declines."""
-        call, id = effect.call, f"{effect.call.id}.q{number}"
-        call_shown, why = {"call": call.name, "arguments": dict(call.arguments)}, f"{call.name} asks"
-        asking = e.AskPerson(id=id, place=effect.place, kind="question", title=question, why=why, shown=call_shown)
-        opened = await self._asked(asking, state)
-        view = await self._desk.view(opened.item) if opened else None
-        if view is None or view.decision is None:
-            raise NeedsPerson(view.item.id if view else "")
-        decision = view.decision
-        if decision.edit is None and decision.action is not JudgmentAction.ACCEPT:
-            raise InvalidInput(f"a person declined{f': {decision.because}' if decision.because else ''}")
-        return decision.because or "approved" if decision.edit is None else decision.edit
 
     async def _judged(self, effect: e.AskJudge, state: RunState) -> Judgment:
         """Kept before it counts. Of a sub-agent the outputs are asked for first, in words of their own."""

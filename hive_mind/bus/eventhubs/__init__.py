@@ -50,7 +50,7 @@ from hive_mind.bus.eventhubs.clients import (
 )
 from hive_mind.bus.eventhubs.inbox import Box, Chores, ConsumerName, Keeper, Position, Positions, Watching, keeper, partition_of
 from hive_mind.bus.eventhubs.reader import Bounds, Care, Listener, PartitionReader
-from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
+from hive_mind.errors import BackendUnavailable, InvalidInput, MessageTooLarge
 
 
 async def open(address: BusAddress, settings: BusSettings) -> "EventHubsBus":
@@ -132,8 +132,6 @@ class EventHubsBus:
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """Read for a name: from where it stopped, or from what its partition ends with now."""
         self._refuse_if_closed()
-        if subscription.is_shared:
-            raise ConfigError("Event Hubs can't share a name among several subscriptions: give each member a name of its own")
         place, partition = ConsumerName(subscription.hive, subscription.name), self._hub.partition_of(subscription.name)
         if place in self._boxes:
             raise InvalidInput(f"{place.name!r} is taken in hive {place.hive!r}; give this node another name")

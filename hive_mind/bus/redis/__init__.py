@@ -132,12 +132,7 @@ class RedisBus:
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         self._refuse_if_closed()
         place = subscription.hive, subscription.name
-        same = [
-            open_reader.subscription
-            for open_reader in self._readers
-            if (open_reader.subscription.hive, open_reader.subscription.name) == place
-        ]
-        if same and not (subscription.is_shared and same[0].is_shared):
+        if any((reader.subscription.hive, reader.subscription.name) == place for reader in self._readers):
             raise InvalidInput(f"{subscription.name!r} is taken in hive {subscription.hive!r}; give this node another name")
         reader = StreamReader(self, self._place, subscription, on_ready)
         # Before anything is waited for: nobody else may take the name meanwhile.
@@ -217,18 +212,15 @@ class RedisBus:
                 continue
             for name in envelope.target:
                 if (hive, name) not in self._noted:
-                    commands.append(self._note(hive, name))
+                    # The command that makes a name known to watching, listing and trimming.
+                    if len(self._noted) >= _KNOWN_MAX:
+                        self._noted.clear()
+                    self._noted[hive, name] = asyncio.get_running_loop().time()
+                    commands.append(("HSETNX", keys.names(hive), name, 0))
                 stream = keys.brief_inbox(hive, name) if envelope.is_brief else keys.inbox(hive, name)
                 commands.append(pack(b"XADD", stream, b"*", keys.BODY, data))
         self._meter.count_sent(envelopes)
         return commands, size
-
-    def _note(self, hive: str, name: str) -> Command:
-        """The command that makes a name known to watching, listing and trimming."""
-        if len(self._noted) >= _KNOWN_MAX:
-            self._noted.clear()
-        self._noted[hive, name] = asyncio.get_running_loop().time()
-        return "HSETNX", keys.names(hive), name, 0
 
     def _on_reconnect(self) -> None:
         """The server may have lost everything."""

@@ -21,6 +21,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from hive_mind.bus import ATTEMPTS_MAX, BRIEF_S, BrokerVitals, BusCapabilities, BusSettings, DeadLetter, Envelope, QueueState
@@ -59,7 +60,6 @@ async def inspected(place: ServerAddress) -> BusCapabilities:
     return BusCapabilities(
         is_durable=True,
         survives_restart=info.get("aof_enabled") == "1",
-        can_share=True,
         can_watch=True,
         envelope_bytes_max=settings.envelope_bytes_max or ENVELOPE_BYTES_MAX,
     )
@@ -103,12 +103,8 @@ def _refuse(info: dict[str, str]) -> None:
 
 async def refuse_full(address: BusAddress, settings: BusSettings) -> None:
     """Raises `BackendThrottled` for a server that takes nothing: present members may read it empty, and none can begin."""
-    wire = Wire(ServerAddress(address, settings))
-    try:
-        await wire.connect()
+    async with _connected(address, settings) as wire:
         info = dict(lines_of(await wire.one("INFO", "memory")))
-    finally:
-        await wire.close()
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0)) - int(info.get("mem_not_counted_for_evict", 0))
     if 0 < limit < used and info.get("maxmemory_policy") == "noeviction":
         raise BackendThrottled(
@@ -157,8 +153,6 @@ EVERY_S = 2.0
 _WATCHED_MS = 2000
 # A name that was seen within this time is alive, however little is kept: readers report every few seconds.
 _ALIVE_FOR_MS = 60_000
-
-_LOOKED_AT = 1000
 
 
 async def trim(wire: Wire, hive: str, kept_s: float) -> None:
@@ -237,22 +231,12 @@ async def _forget(wire: Wire, hive: str, absent: Iterable[str], old_ms: int) -> 
 
 async def purge(address: BusAddress, settings: BusSettings, hives: Sequence[str]) -> int:
     """Delete every key of these hives; how many there were. Nobody may use them. Raises `BackendError`."""
-    wire = Wire(ServerAddress(address, settings))
-    try:
-        await wire.connect()
-        return sum([await _purged(wire, hive) for hive in hives])
-    finally:
-        await wire.close()
-
-
-async def _purged(wire: Wire, hive: str) -> int:
-    deleted, cursor = 0, b"0"
-    while True:
-        cursor, foreign = await wire.one("SCAN", cursor, "MATCH", keys.all_of(hive), "COUNT", _LOOKED_AT)
-        if foreign:
-            deleted += await wire.one("UNLINK", *foreign)
-        if cursor == b"0":
-            return deleted
+    count = 0
+    async with _connected(address, settings) as wire:
+        for hive in hives:
+            async for page in _scanned(wire, hive):
+                count += await wire.one("UNLINK", *page) if page else 0
+    return count
 
 
 _PAGE = 1000
@@ -281,7 +265,7 @@ async def _given_up(wire: Wire, hive: str) -> AsyncIterator[DeadLetter]:
     for name in sorted(await wire.one("HKEYS", keys.names(hive))):
         inbox = keys.inbox(hive, name.decode())
         for kind, stream, groups in ((_INBOX, inbox, await _groups(wire, inbox)), (_ALL, keys.everyone(hive), common)):
-            group = Group(wire, stream, name.decode(), keys.ONLY_CONSUMER)
+            group = Group(wire, stream, name.decode())
             entries = await group.pending() if name in groups and groups[name][b"pending"] else ()
             for entry in [entry for entry in entries if entry.deliveries >= ATTEMPTS_MAX]:
                 reason = f"delivered {entry.deliveries} times and never acknowledged"
@@ -322,13 +306,8 @@ async def _behind(wire: Wire, stream: bytes, group: dict[bytes, Any] | None) -> 
     """How many entries a group has not read. Servers before 7 don't tell, and none does after a deletion."""
     if group and group.get(b"lag") is not None:
         return int(group[b"lag"])
-    count, start = 0, keys.after(group[b"last-delivered-id"] if group else b"0")
-    while True:
-        page = await wire.one("XRANGE", stream, start, "+", "COUNT", _PAGE)
-        count += len(page)
-        if len(page) < _PAGE:
-            return count
-        start = keys.after(page[-1][0])
+    start = keys.after(group[b"last-delivered-id"] if group else b"0")
+    return sum([len(page) async for page in _pages(wire, stream, start)])
 
 
 async def _groups(wire: Wire, stream: bytes) -> dict[bytes, dict[bytes, Any]]:
@@ -337,14 +316,36 @@ async def _groups(wire: Wire, stream: bytes) -> dict[bytes, dict[bytes, Any]]:
 
 
 async def _entries(wire: Wire, stream: bytes) -> AsyncIterator[tuple[bytes, dict[bytes, bytes]]]:
-    start = b"-"
-    while True:
-        page = await wire.one("XRANGE", stream, start, "+", "COUNT", _PAGE)
+    async for page in _pages(wire, stream, b"-"):
         for id, fields in page:
             yield id, pairs(fields)
-        if len(page) < _PAGE:
-            return
-        start = keys.after(page[-1][0])
+
+
+async def _pages(wire: Wire, stream: bytes, start: bytes) -> AsyncIterator[Sequence[Any]]:
+    """All entries from `start` on."""
+    page: Sequence[Any] = (b"",) * _PAGE
+    while len(page) == _PAGE:
+        page = await wire.one("XRANGE", stream, start, "+", "COUNT", _PAGE)
+        yield page
+        start = keys.after(page[-1][0]) if page else start
+
+
+async def _scanned(wire: Wire, hive: str, *options: str) -> AsyncIterator[Sequence[bytes]]:
+    """Names of all keys of a hive; a page may be empty, and a name come twice."""
+    cursor = b""
+    while cursor != b"0":
+        cursor, page = await wire.one("SCAN", cursor or b"0", "MATCH", keys.all_of(hive), "COUNT", _PAGE, *options)
+        yield page
+
+
+@asynccontextmanager
+async def _connected(address: BusAddress, settings: BusSettings) -> AsyncIterator[Wire]:
+    wire = Wire(ServerAddress(address, settings))
+    try:
+        await wire.connect()
+        yield wire
+    finally:
+        await wire.close()
 
 
 def _letter(id: bytes, fields: dict[bytes, bytes]) -> DeadLetter:
@@ -363,11 +364,10 @@ async def scrub(
 ) -> str:
     """Empty streams of these hives that have what is meant. Nothing stays: "". Raises `BackendError` where files have it."""
     del names
-    wire = Wire(ServerAddress(address, settings))
-    try:
-        await wire.connect()
+    async with _connected(address, settings) as wire:
         for hive in hives:
-            for stream in await _streams(wire, hive):
+            streams = {stream async for page in _scanned(wire, hive, "TYPE", "stream") for stream in page}
+            for stream in sorted(streams):
                 if stream == keys.letters(hive) or await _has_it(wire, stream, is_meant):
                     await wire.one("XTRIM", stream, "MAXLEN", "0")
         # Redis gives the room of what was deleted to what comes next; its files keep it until they are written anew.
@@ -377,29 +377,13 @@ async def scrub(
         if (pairs(await wire.one("CONFIG", "GET", "save")).get(b"save") or b"") != b"":
             await _until_done(wire, "BGSAVE", "rdb_bgsave")
         return ""
-    finally:
-        await wire.close()
-
-
-async def _streams(wire: Wire, hive: str) -> list[bytes]:
-    streams: set[bytes] = set()
-    cursor = b"0"
-    while True:
-        cursor, page = await wire.one("SCAN", cursor, "MATCH", keys.all_of(hive), "COUNT", _PAGE, "TYPE", "stream")
-        streams.update(page)
-        if cursor == b"0":
-            return sorted(streams)
 
 
 async def _has_it(wire: Wire, stream: bytes, is_meant: IsMeant) -> bool:
-    start = b"-"
-    while True:
-        page = await wire.one("XRANGE", stream, start, "+", "COUNT", _PAGE)
-        if any(_is_meant(pairs(fields), is_meant) for _, fields in page):
+    async for _, fields in _entries(wire, stream):
+        if _is_meant(fields, is_meant):
             return True
-        if len(page) < _PAGE:
-            return False
-        start = keys.after(page[-1][0])
+    return False
 
 
 def _is_meant(fields: dict[bytes, bytes], is_meant: IsMeant) -> bool:
@@ -425,5 +409,4 @@ async def _until_done(wire: Wire, order: str, name: str) -> None:
 
 
 async def _persistence(wire: Wire) -> dict[str, str]:
-    lines = (await wire.one("INFO", "persistence")).decode().splitlines()
-    return dict(line.split(":", 1) for line in lines if ":" in line)
+    return dict(lines_of(await wire.one("INFO", "persistence")))

@@ -2,12 +2,11 @@
 
 Names are quoted, so that no hive can read another's keys by a clever name.
 
-Redis keeps unacknowledged entries in a list per group, with a consumer, an age and a count of deliveries. Those that the last
-process of a name left are ours at once; those that another live consumer holds are not, and it shows that it lives by resetting
-their age.
+Redis keeps unacknowledged entries in a list per group, with a count of deliveries. Those that the last process of a name left are
+ours at once.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import quote
@@ -17,8 +16,8 @@ from hive_mind.bus.redis.wire import Command, Wire, pairs, value
 BODY = b"e"
 """The field of an entry that has the envelope's bytes."""
 
-ONLY_CONSUMER = "only"
-"""The consumer of a subscription that is not shared: always the same, so the next process owns what the last one left."""
+CONSUMER = "only"
+"""The consumer of every group: always the same, so the next process owns what the last one left."""
 
 
 @lru_cache(maxsize=65_536)
@@ -106,7 +105,6 @@ class Pending:
     """An entry that was read and not acknowledged, and how often it was read."""
 
     id: bytes
-    consumer: bytes
     deliveries: int
 
 
@@ -120,10 +118,10 @@ class Claimed:
 
 
 class Group:
-    """One group of one stream, as one of its consumers sees it."""
+    """One group of one stream."""
 
-    def __init__(self, wire: Wire, key: bytes, name: str, consumer: str) -> None:
-        self._wire, self.key, self._name, self._consumer = wire, key, name, consumer
+    def __init__(self, wire: Wire, key: bytes, name: str) -> None:
+        self._wire, self.key, self._name = wire, key, name
 
     async def exists(self) -> bool:
         """Whether it is there. Raises `BackendRejected` where this user may not know."""
@@ -140,53 +138,36 @@ class Group:
         if not (isinstance(reply, Exception) and "BUSYGROUP" in str(reply)):
             value(reply)
 
-    async def pending(self, *, idle_ms: int = 0, is_mine: bool = False) -> list[Pending]:
-        """All pending entries, or those of this consumer, or those idle for at least `idle_ms`."""
+    async def pending(self) -> list[Pending]:
         pending: list[Pending] = []
         start = b"-"
         while True:
-            idle: Command = ("IDLE", idle_ms) if idle_ms else ()
-            whose: Command = (self._consumer,) if is_mine else ()
-            page = await self._wire.one("XPENDING", self.key, self._name, *idle, start, "+", _PAGE, *whose)
-            pending += [Pending(id, consumer, deliveries) for id, consumer, _, deliveries in page]
+            page = await self._wire.one("XPENDING", self.key, self._name, start, "+", _PAGE)
+            pending += [Pending(id, deliveries) for id, _, _, deliveries in page]
             if len(page) < _PAGE:
                 return pending
             start = after(pending[-1].id)
 
-    async def claim(self, pending: Iterable[Pending], *, idle_ms: int = 0) -> list[Claimed]:
+    async def claim(self, pending: Iterable[Pending]) -> list[Claimed]:
         """Make entries ours, in order; each counts as delivered once more. Entries trimmed away meanwhile are acknowledged."""
-        deliveries = {one.id: one.deliveries for one in pending}
-        ids, claimed = list(deliveries), []
+        deliveries = {entry.id: entry.deliveries for entry in pending}
+        ids, claimed = list(deliveries), list[Claimed]()
         for start in range(0, len(ids), _PAGE):
             page = ids[start : start + _PAGE]
-            entries = await self._wire.one("XCLAIM", self.key, self._name, self._consumer, idle_ms, *page)
+            entries = await self._wire.one("XCLAIM", self.key, self._name, CONSUMER, 0, *page)
             claimed += [Claimed(entry[0], entry[1], deliveries[entry[0]] + 1) for entry in entries if entry]
-        if not idle_ms and (deleted_ids := set(ids).difference(one.id for one in claimed)):
+        if deleted_ids := set(ids).difference(entry.id for entry in claimed):
             await self._wire.call(("XACK", self.key, self._name, *sorted(deleted_ids)))
         return claimed
 
-    async def renew(self, held_ids: Collection[bytes]) -> None:
-        """Show that what is held here, and was taken by nobody else, is being dealt with."""
-        own_ids = [entry.id for entry in await self.pending(is_mine=True) if entry.id in held_ids]
-        for start in range(0, len(own_ids), _PAGE):
-            page = own_ids[start : start + _PAGE]
-            await self._wire.one("XCLAIM", self.key, self._name, self._consumer, 0, *page, "JUSTID")
-
-    async def release(self, deliveries: Iterable[tuple[bytes, int]], idle_ms: int) -> None:
+    async def release(self, deliveries: Iterable[tuple[bytes, int]]) -> None:
         """Leave entries to the next, with the count of deliveries that is true, and as old as if nobody had touched them."""
         by_count: dict[int, list[bytes]] = {}
         for id, count in deliveries:
             by_count.setdefault(count, []).append(id)
         commands: list[Command] = [
-            ("XCLAIM", self.key, self._name, self._consumer, 0, *ids, "IDLE", idle_ms, "RETRYCOUNT", count, "JUSTID")
+            ("XCLAIM", self.key, self._name, CONSUMER, 0, *ids, "IDLE", 0, "RETRYCOUNT", count, "JUSTID")
             for count, ids in by_count.items()
         ]
         for reply in await self._wire.call(*commands) if commands else ():
             value(reply)
-
-    async def forget_idle_consumers(self, idle_ms: int) -> None:
-        """Drop consumers of processes that are long gone and left nothing."""
-        for consumer in await self._wire.one("XINFO", "CONSUMERS", self.key, self._name):
-            info = dict(zip(consumer[::2], consumer[1::2], strict=True))
-            if info[b"pending"] == 0 and info[b"idle"] > idle_ms:
-                await self._wire.one("XGROUP", "DELCONSUMER", self.key, self._name, info[b"name"])

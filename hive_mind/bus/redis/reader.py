@@ -9,7 +9,7 @@ One subscription on Redis: reads a name's own stream and the hive's common ones 
 It owns a connection, because reading blocks one. At the start and after every reconnect it first takes what was delivered here
 and never acknowledged; only then it reads on. It waits for a second at most, so that it also looks after what is held.
 
-Brief messages come over a connection of their own and are acknowledged to nobody (`brief_reading`), unless the name is shared.
+Brief messages come over a connection of their own and are acknowledged to nobody.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
 from hive_mind.bus import Delivery, Subscription
 from hive_mind.bus.codec import decode
@@ -68,7 +68,7 @@ class BriefReader:
     async def begin(self, wire: Wire, start: str) -> None:
         """Go on where this name was; where the server does not know it, at `start`. Raises `BackendError`."""
         for stream in self._streams:
-            group = Group(wire, stream, self._name, keys.ONLY_CONSUMER)
+            group = Group(wire, stream, self._name)
             if not await group.exists():
                 await group.create(start)
             # An earlier version noted them one by one.
@@ -114,12 +114,9 @@ class BriefReader:
         command: Command = ("XREAD", "COUNT", min(room, READ_MAX), "BLOCK", BLOCK_MS, "STREAMS", *self._streams, *streams)
         (reply,) = await self._wire.call(command, within_s=REPLY_WITHIN_S + BLOCK_MS / 1000)
         for stream, entries in value(reply) or ():
-            self._take(stream, entries)
-
-    def _take(self, stream: bytes, entries: Iterable[Any]) -> None:
-        for id, fields in entries:
-            self._read_up_to[stream] = id
-            self._offer((stream, id), fields)
+            for id, fields in entries:
+                self._read_up_to[stream] = id
+                self._offer((stream, id), fields)
 
 
 _log = logging.getLogger(__name__)
@@ -170,13 +167,10 @@ class StreamReader:
         self.reconnects, self.error = 0, ""
         self._owner, self._wire = owner, Wire(place)
         self._token = secrets.token_hex(8)
-        self._consumer = self._token if subscription.is_shared else keys.ONLY_CONSUMER
-        hive = subscription.hive
-        everything = keys.read_by(hive, subscription.name)
-        brief = () if subscription.is_shared else keys.brief_of(hive, subscription.name)
-        self._keys = tuple(key for key in everything if key not in brief)
-        self._groups = [Group(self._wire, key, subscription.name, self._consumer) for key in self._keys]
-        self._brief = BriefReader(place, brief, subscription.name, self.mailbox, self._offer)
+        hive, name = subscription.hive, subscription.name
+        self._keys = keys.inbox(hive, name), keys.everyone(hive)
+        self._groups = [Group(self._wire, key, name) for key in self._keys]
+        self._brief = BriefReader(place, keys.brief_of(hive, name), name, self.mailbox, self._offer)
         # Entries off the mailbox and not yet off the broker.
         self._settling: set[Native] = set()
         self._pace = Pace()
@@ -185,7 +179,6 @@ class StreamReader:
         self._client_id = 0
         self._task: asyncio.Task[None] | None = None
         self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=place.settings.reconnect_s_max)
-        self._kept_ms = int(place.settings.kept_s * 1000)
         self._rng = random.Random()  # noqa: S311 - jitter
 
     @property
@@ -288,7 +281,7 @@ class StreamReader:
             with suppress(BackendError):
                 await self._make_groups("0")
                 return
-        _log.debug("%s: reading as %s failed, trying again: %s", self._keys[0].decode(), self._consumer, error)
+        _log.debug("%s: reading failed, trying again: %s", self._keys[0].decode(), error)
         await asyncio.sleep(delay_s(failures, self._delays, rng=self._rng))
 
     async def _make_groups(self, start: str) -> None:
@@ -303,15 +296,8 @@ class StreamReader:
         if not room:
             await self.mailbox.until_room(BLOCK_MS / 1000)
             return
-        options: Command = (
-            "GROUP",
-            self.subscription.name,
-            self._consumer,
-            "COUNT",
-            min(room, self._pace.count),
-            "BLOCK",
-            BLOCK_MS,
-        )
+        count, name = min(room, self._pace.count), self.subscription.name
+        options: Command = ("GROUP", name, keys.CONSUMER, "COUNT", count, "BLOCK", BLOCK_MS)
         streams: Command = ("STREAMS", *self._keys, *(">" for _ in self._keys))
         self._is_reading = True
         try:
@@ -342,7 +328,7 @@ class StreamReader:
         now_ms = int(now_s) * 1000 + int(micros) // 1000
         # On a server that is full these fail, and what matters is that somebody reads.
         await self._wire.call(("HSET", keys.names(hive), name, now_ms))
-        if not self.subscription.is_shared and not await self._sign_or_check():
+        if not await self._sign_or_check():
             # Another process has subscribed under this name later: it has everything now.
             self._is_stopping = True
             self.mailbox.end()
@@ -351,16 +337,12 @@ class StreamReader:
             return
         await self._brief.mark(self._wire)
         for group in self._groups:
-            # Entries delivered here and lost on the way; at the start of a name's only consumer, those its predecessor left.
+            # Entries delivered here and lost on the way; at the start, those that the name's last process left.
             held_ids = {*self.mailbox.natives} | self._settling
-            pending = await group.pending(is_mine=not (is_first and not self.subscription.is_shared))
-            lost = [one for one in pending if (group.key, one.id) not in held_ids]
-            for one in await group.claim(lost) if lost else ():
+            lost = [entry for entry in await group.pending() if (group.key, entry.id) not in held_ids]
+            for entry in await group.claim(lost) if lost else ():
                 # A delivery that this very process never got does not count as an attempt.
-                self._offer((group.key, one.id), one.fields, one.deliveries - (not is_first))
-            if self.subscription.is_shared:
-                await group.renew({native[1] for native in self.mailbox.natives if native[0] == group.key})
-                await self._take_over(group, wait_ms)
+                self._offer((group.key, entry.id), entry.fields, entry.deliveries - (not is_first))
 
     async def _sign_or_check(self) -> bool:
         """Sign for this name the first time; then whether nobody has subscribed under it since."""
@@ -371,19 +353,8 @@ class StreamReader:
             return True
         return await self._wire.one("HGET", *where) in (None, self._token.encode())
 
-    async def _take_over(self, group: Group, idle_ms: int) -> None:
-        room = self.mailbox.room
-        idle = [one for one in await group.pending(idle_ms=idle_ms) if one.consumer != self._consumer.encode()]
-        for one in await group.claim(idle[:room], idle_ms=idle_ms) if idle and room else ():
-            self._offer((group.key, one.id), one.fields, one.deliveries)
-
     async def _release(self, left: Sequence[tuple[MailboxDelivery[Native], int]]) -> None:
         if not self._wire.is_connected:
             return
-        # Others of a shared name may have it at once.
-        idle_ms = int(self.subscription.ack_wait_s * 1000) if self.subscription.is_shared else 0
         for group in self._groups:
-            own_entries = [(delivery.native[1], count) for delivery, count in left if delivery.native[0] == group.key]
-            await group.release(own_entries, idle_ms)
-            if self.subscription.is_shared:
-                await group.forget_idle_consumers(self._kept_ms)
+            await group.release((delivery.native[1], count) for delivery, count in left if delivery.native[0] == group.key)

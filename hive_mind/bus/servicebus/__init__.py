@@ -85,7 +85,7 @@ class ServiceBus:
         self._account, self._settings = account, settings
         self._outgoing = TopicSender(account, settings.reconnect_s_max)
         self._admin = AdminClient(account)
-        self._inboxes: dict[tuple[str, str], list[ServiceBusInbox]] = {}
+        self._inboxes: dict[tuple[str, str], ServiceBusInbox] = {}
         self._known = set(names)
         self._watchdog = Watchdog(self._outgoing, self._all, settings.watch_every_s)
         self._past = BusHealth(True)
@@ -103,9 +103,7 @@ class ServiceBus:
     @property
     def capabilities(self) -> BusCapabilities:
         """Capabilities of Azure; the development broker keeps nothing over a restart."""
-        return BusCapabilities(
-            is_durable=True, survives_restart=self._account.is_cloud, can_share=True, envelope_bytes_max=self._bytes_max
-        )
+        return BusCapabilities(is_durable=True, survives_restart=self._account.is_cloud, envelope_bytes_max=self._bytes_max)
 
     @property
     def health(self) -> BusHealth:
@@ -131,11 +129,10 @@ class ServiceBus:
         kept messages are delivered, and it keeps from the moment it was made."""
         self._refuse_if_closed()
         place = subscription.hive, subscription.name
-        inboxes = self._inboxes.setdefault(place, [])
-        if inboxes and not (subscription.is_shared and inboxes[0].subscription.is_shared):
+        if place in self._inboxes:
             raise InvalidInput(f"{subscription.name!r} is taken in hive {subscription.hive!r}; give this node another name")
         inbox = ServiceBusInbox(self._account, self._outgoing, subscription, on_ready, self._settings, self)
-        inboxes.append(inbox)
+        self._inboxes[place] = inbox
         try:
             await self._start(inbox)
         except BaseException:
@@ -154,8 +151,8 @@ class ServiceBus:
         states = []
         for name, path in sorted((await self._paths(hive, counts)).items()):
             waiting, dead = counts.get(path, (None, None))
-            boxes = [box.mailbox for box in self._inboxes.get((hive, name), ())]
-            in_hand = sum(len(box.held) - box.waiting for box in boxes) if boxes else None
+            inbox = self._inboxes.get((hive, name))
+            in_hand = len(inbox.mailbox.held) - inbox.mailbox.waiting if inbox else None
             states.append(QueueState(name, waiting, in_hand, dead))
         return states
 
@@ -189,10 +186,7 @@ class ServiceBus:
 
     def forget(self, inbox: ServiceBusInbox) -> None:
         self._past = inbox.added_to(self._past)
-        place = inbox.subscription.hive, inbox.subscription.name
-        self._inboxes[place].remove(inbox)
-        if not self._inboxes[place]:
-            del self._inboxes[place]
+        del self._inboxes[inbox.subscription.hive, inbox.subscription.name]
 
     @property
     def _bytes_max(self) -> int:
@@ -223,7 +217,7 @@ class ServiceBus:
         return paths | {name: path for path, name in listed.items() if name is not None}
 
     def _all(self) -> list[ServiceBusInbox]:
-        return [box for boxes in self._inboxes.values() for box in boxes]
+        return [*self._inboxes.values()]
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
@@ -260,17 +254,14 @@ class Watchdog:
         while True:
             # Members that started together don't ping together for ever.
             await asyncio.sleep(self._every_s * self._rng.uniform(0.8, 1.2))
-            await self._look()
-
-    async def _look(self) -> None:
-        boxes = [box for box in self._inboxes() if box.can_receive]
-        if boxes:
-            await asyncio.gather(*(self._examine(box) for box in boxes))
-        else:
-            try:
-                await self._outgoing.publish([ping_of(_NOBODY, secrets.token_hex(8))], _PATIENCE_S)
-            except BackendError as error:
-                _log.debug("the topic can't be reached: %s", error)
+            boxes = [box for box in self._inboxes() if box.can_receive]
+            if boxes:
+                await asyncio.gather(*(self._examine(box) for box in boxes))
+            else:
+                try:
+                    await self._outgoing.publish([ping_of(_NOBODY, secrets.token_hex(8))], _PATIENCE_S)
+                except BackendError as error:
+                    _log.debug("the topic can't be reached: %s", error)
 
     async def _examine(self, box: ServiceBusInbox) -> None:
         try:

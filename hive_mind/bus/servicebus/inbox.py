@@ -104,8 +104,7 @@ class ServiceBusInbox:
     async def start(self, within_s: float) -> None:
         """Return when it hears. Raises `BackendError`."""
         await self.reader.start()
-        # Of several that share a subscription any may get the ping; there the broker's word for the link has to do.
-        if not self.subscription.is_shared and not await self.probe(within_s):
+        if not await self.probe(within_s):
             raise BackendRejected(
                 NAME,
                 f"subscription {self.path!r} of topic {self._topic!r} does not get what is sent to it; it needs two correlation "
@@ -123,8 +122,8 @@ class ServiceBusInbox:
 
     @property
     def can_receive(self) -> bool:
-        """Whether silence would mean something: it reads, and nobody else reads in its place."""
-        return self.may_read and self.reader.is_connected and not self.subscription.is_shared
+        """Whether silence would mean something."""
+        return self.may_read and self.reader.is_connected
 
     @property
     def is_drained(self) -> bool:
@@ -235,7 +234,10 @@ class LockRenewer:
         async with self._lock:
             try:
                 async with asyncio.timeout(_REQUEST_S):
-                    await (await self._link()).renew_message_lock(message)
+                    if self._line is None:
+                        self._line = self._account.from_subscription(self._subscription)
+                        await self._line.open()
+                    await self._line.link.renew_message_lock(message)
             except MessageLockLostError:
                 return False
             except Exception as error:
@@ -247,12 +249,6 @@ class LockRenewer:
         line, self._line = self._line, None
         if line is not None:
             await line.close()
-
-    async def _link(self) -> ServiceBusReceiver:
-        if self._line is None:
-            self._line = self._account.from_subscription(self._subscription)
-            await self._line.open()
-        return self._line.link
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,26 +318,26 @@ class QueueReader:
     async def _run(self) -> None:
         while not self._is_stopping:
             try:
-                await self._turn()
+                if self._line is None:
+                    if self._failures:
+                        await asyncio.sleep(delay_s(self._failures, self._delays, rng=self._rng))
+                    await self._connect()
+                    self.reconnects += 1
+                elif self._settlements:
+                    await self._settle(self._line.link)
+                elif self._host.may_read or not self._is_between_windows:
+                    messages = await self._line.link.receive_messages(1, max_wait_time=_TURN_S)
+                    self._failures = 0
+                    for message in messages:
+                        self._in_window += 1
+                        self._host.read(message)
+                else:
+                    self._bell.clear()
+                    if not (self._settlements or self._host.may_read or self._is_stopping):
+                        await self._bell.wait()
             except Exception as error:  # noqa: BLE001 - the SDK raises whatever its sockets do
                 self._note(translated(error, f"subscription {self._subscription!r}"))
                 await self._hang_up()
-
-    async def _turn(self) -> None:
-        if self._line is None:
-            await self._reconnect()
-        elif self._settlements:
-            await self._settle(self._line.link)
-        elif self._host.may_read or not self._is_between_windows:
-            messages = await self._line.link.receive_messages(1, max_wait_time=_TURN_S)
-            self._failures = 0
-            for message in messages:
-                self._in_window += 1
-                self._host.read(message)
-        else:
-            self._bell.clear()
-            if not (self._settlements or self._host.may_read or self._is_stopping):
-                await self._bell.wait()
 
     @property
     def _is_between_windows(self) -> bool:
@@ -353,12 +349,6 @@ class QueueReader:
             # One that fails is not tried again: an acknowledged message comes once more and is known, the rest is decided anew.
             await _settle(receiver, self._settlements.popleft())
         self._host.all_settled()
-
-    async def _reconnect(self) -> None:
-        if self._failures:
-            await asyncio.sleep(delay_s(self._failures, self._delays, rng=self._rng))
-        await self._connect()
-        self.reconnects += 1
 
     async def _connect(self) -> None:
         line = self._account.from_subscription(self._subscription, ahead=self._ahead)
@@ -412,13 +402,9 @@ async def _settle(receiver: ServiceBusReceiver, settlement: Settlement) -> None:
             case "give back":
                 await receiver.abandon_message(message)
             case "release":
-                await _release(receiver, message)
-
-
-async def _release(receiver: ServiceBusReceiver, message: ServiceBusReceivedMessage) -> None:
-    """Give it back without counting it as a delivery, as the SDK does with what nobody asked it for."""
-    try:
-        handler = receiver._handler  # noqa: SLF001 - nothing of this has a public name
-        await handler.settle_messages_async(message._delivery_id, message._delivery_tag, "released")  # noqa: SLF001
-    except Exception:  # noqa: BLE001 - it came over another connection, or the SDK has changed
-        await receiver.abandon_message(message)
+                # Give it back without counting it as a delivery, as the SDK does with what nobody asked it for.
+                try:
+                    handler = receiver._handler  # noqa: SLF001 - nothing of this has a public name
+                    await handler.settle_messages_async(message._delivery_id, message._delivery_tag, "released")  # noqa: SLF001
+                except Exception:  # noqa: BLE001 - it came over another connection, or the SDK has changed
+                    await receiver.abandon_message(message)

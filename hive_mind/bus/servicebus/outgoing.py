@@ -131,7 +131,12 @@ class TopicSender:
             if self._line is None:
                 await self._reconnect()
             elif self._waiting:
-                parts = self._next_parts()
+                parts: deque[tuple[Job, ServiceBusMessage]] = deque()
+                while self._waiting and len(parts) < _BATCH_MESSAGES_MAX:
+                    job, message = self._waiting.popleft()
+                    if job.is_wanted:
+                        job.has_begun = True
+                        parts.append((job, message))
                 try:
                     await self._send(self._line.link, parts)
                 except Exception as error:  # noqa: BLE001 - the SDK raises whatever its sockets do
@@ -158,15 +163,6 @@ class TopicSender:
                 self._waiting.clear()
         else:
             self.reconnects += 1
-
-    def _next_parts(self) -> deque[tuple[Job, ServiceBusMessage]]:
-        parts: deque[tuple[Job, ServiceBusMessage]] = deque()
-        while self._waiting and len(parts) < _BATCH_MESSAGES_MAX:
-            job, message = self._waiting.popleft()
-            if job.is_wanted:
-                job.has_begun = True
-                parts.append((job, message))
-        return parts
 
     async def _send(self, sender: ServiceBusSender, parts: deque[tuple[Job, ServiceBusMessage]]) -> None:
         """Accepted messages leave `parts`."""

@@ -162,7 +162,8 @@ class Session:
         payload = link.unsettled.pop(delivery_id)
         try:
             link.entity.settle(link, payload, outcome)
-            state = _state(outcome)
+            codes = {"rejected": amqp.REJECTED, "released": amqp.RELEASED, "modified": amqp.MODIFIED}
+            state = ACCEPTED_STATE if outcome.kind == "accepted" else described(codes[outcome.kind], ())
         except AmqpError as error:
             state = rejected_state(error)
         if not disposition.is_settled:
@@ -197,11 +198,6 @@ class Session:
         self._waiting.clear()
         for link in links:
             link.close()
-
-
-def _state(outcome: DeliveryOutcome) -> bytes:
-    codes = {"rejected": amqp.REJECTED, "released": amqp.RELEASED, "modified": amqp.MODIFIED}
-    return ACCEPTED_STATE if outcome.kind == "accepted" else described(codes[outcome.kind], ())
 
 
 class Channels:

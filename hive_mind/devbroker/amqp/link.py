@@ -179,19 +179,15 @@ class _Incoming:
         if self._partial is None and not transfer.has_more:
             self._complete(transfer, payload, len(payload))
             return
-        partial = self._collect(transfer, payload)
-        if not transfer.has_more:
-            self.forget()
-            self._complete(partial.first, bytes(partial.payload), partial.bytes_seen)
-
-    def _collect(self, transfer: Transfer, payload: bytes) -> _Partial:
         partial = self._partial = self._partial or _Partial(transfer, bytearray(), 0)
         partial.bytes_seen += len(payload)
         # Past the limit the length still counts, so that the refusal comes at the end of the delivery.
         if partial.bytes_seen <= self._link.peer.limits.message_bytes_max:
             partial.payload += payload
             self._link.peer.hold_partial(len(payload))
-        return partial
+        if not transfer.has_more:
+            self.forget()
+            self._complete(partial.first, bytes(partial.payload), partial.bytes_seen)
 
     def forget(self) -> None:
         """Drop the incomplete delivery: the link ends, or the client takes it back."""
@@ -218,7 +214,9 @@ class _Incoming:
     def _taken(self, payload: bytes, fmt: int, size: int) -> bytes | None:
         """The outcome of a delivery, or None where a fault leaves the client without one."""
         try:
-            self._refuse_large(size)
+            limit = self._link.peer.limits.message_bytes_max
+            if size > limit:
+                raise AmqpError("amqp:link:message-size-exceeded", f"a message of {size} bytes; at most {limit} are allowed")
             kind, address = (
                 self._link.requests.fault_place(self._link, payload) if self._link.requests else ("send", self._link.address)
             )
@@ -237,17 +235,16 @@ class _Incoming:
         self._link.peer.broker.count(f"rejected {error.condition}")
         return rejected_state(error)
 
-    def _refuse_large(self, size: int) -> None:
-        limit = self._link.peer.limits.message_bytes_max
-        if size > limit:
-            raise AmqpError("amqp:link:message-size-exceeded", f"a message of {size} bytes; at most {limit} are allowed")
-
     def _struck(self, fault: Fault, payload: bytes, fmt: int) -> bytes | None:
         """The outcome of a delivery that a fault strikes, or None for none at all."""
         error = ordered(fault)
         match fault.action:
             case "error":
-                return self._refused(payload, error)
+                # A message is rejected; a request is accepted, and its answer says no.
+                if self._link.requests is None:
+                    raise error
+                self._link.requests.refuse(self._link, payload, error)
+                return ACCEPTED_STATE
             case "delay":
                 self._link.peer.stall(fault.delay_s)
                 return self._delivered(payload, fmt)
@@ -261,10 +258,3 @@ class _Incoming:
             case "ignore":
                 pass
         return None
-
-    def _refused(self, payload: bytes, error: AmqpError) -> bytes:
-        """A message is rejected; a request is accepted, and its answer says no."""
-        if self._link.requests is None:
-            raise error
-        self._link.requests.refuse(self._link, payload, error)
-        return ACCEPTED_STATE

@@ -260,7 +260,8 @@ class Digest:
         """
         actors = self._thinned
         start = bisect_left(actors, low[:ACTOR_BYTES]) if low else 0
-        stop = bisect_left(actors, _after(high[:ACTOR_BYTES])) if high else len(actors)
+        # A bound behind the actor itself and before every other that follows it.
+        stop = bisect_left(actors, high[:ACTOR_BYTES].ljust(ACTOR_BYTES, b"\0") + b"\0") if high else len(actors)
         return self._seen_of(actors[start:stop])
 
     def seen_some(self, actors_max: int, session: bytes) -> SeenDigest:
@@ -334,8 +335,3 @@ def _by_actor(dots: Iterable[Dot]) -> dict[Actor, list[Dot]]:
     for dot in dots:
         dots_by_actor.setdefault(actor_of(dot), []).append(dot)
     return dots_by_actor
-
-
-def _after(actor: Actor) -> bytes:
-    """A bound behind the actor itself and before every other that follows it."""
-    return actor.ljust(ACTOR_BYTES, b"\0") + b"\0"

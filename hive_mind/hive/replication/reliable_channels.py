@@ -210,14 +210,20 @@ class Receiver:
             return [], []
         # Messages confirmed once are not waited for, though this node may have lost its memory of them.
         former, progress.up_to = progress.up_to, max(progress.up_to, message.first - 1)
-        self._keep(progress, message)
+        # Until its turn. Where too much waits only what has its turn now is taken; the rest comes again.
+        is_near = progress.up_to < message.number <= progress.up_to + 2 * self._settings.window
+        has_room = message.number == progress.up_to + 1 or self.early_bytes + _size(message) <= _EARLY_BYTES_MAX
+        if is_near and has_room and message.number not in progress.early:
+            progress.early[message.number] = message
+            self.early_bytes += _size(message)
         records: list[Record] = []
         while (turn := progress.early.get(progress.up_to + 1)) is not None:
             records += act(IncomingMessage(f"{turn.lane.hex()}-{turn.number}", sender, turn.kind, turn.data))
             progress.up_to += 1
         self._forget(progress)
-        if progress.up_to or progress.early:
-            self._remember(key, progress)
+        if (progress.up_to or progress.early) and key not in self._channels:
+            self._channels[key] = progress
+            self._keys_bytes += len(key)
         if progress.up_to > former:
             records.append(Put(RECEIVED, key, _bytes(progress.up_to)))
         is_known = message.number <= progress.up_to
@@ -227,19 +233,6 @@ class Receiver:
         """How far a channel got; None for one more than this node remembers."""
         is_full = len(self._channels) >= _HEARD_MAX or self._keys_bytes + len(key) > _KEYS_BYTES_MAX
         return self._channels.get(key) or (None if is_full else _Progress())
-
-    def _remember(self, key: bytes, progress: _Progress) -> None:
-        if key not in self._channels:
-            self._channels[key] = progress
-            self._keys_bytes += len(key)
-
-    def _keep(self, progress: _Progress, message: AppMessage) -> None:
-        """Until its turn. Where too much waits only what has its turn now is taken; the rest comes again."""
-        is_near = progress.up_to < message.number <= progress.up_to + 2 * self._settings.window
-        has_room = message.number == progress.up_to + 1 or self.early_bytes + _size(message) <= _EARLY_BYTES_MAX
-        if is_near and has_room and message.number not in progress.early:
-            progress.early[message.number] = message
-            self.early_bytes += _size(message)
 
     def _forget(self, progress: _Progress) -> None:
         for number in [number for number in progress.early if number <= progress.up_to]:
@@ -336,12 +329,6 @@ class AppMessages:
         return []
 
     def _say(self, event: Say, mono_ms: int) -> list[Effect]:
-        to = self._receivers(event)
-        messages = [self._sender.send(receiver, event.kind, event.data, mono_ms) for receiver in to]
-        records = [record for some_records, _ in messages for record in some_records]
-        return [*_persisted(records), *(send for _, sends in messages for send in sends), Done(event.request, to)]
-
-    def _receivers(self, event: Say) -> tuple[str, ...]:
         is_for_all = event.to == (EVERYBODY,)
         to = tuple(dict.fromkeys(self._members() if is_for_all else event.to))
         if is_for_all:
@@ -353,7 +340,9 @@ class AppMessages:
             raise InvalidInput("the kind of a message contains an unpaired surrogate")
         if full := [name for name in to if self._sender.waiting(name) >= self._settings.unconfirmed_max]:
             raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; send more when it is back")
-        return to
+        messages = [self._sender.send(receiver, event.kind, event.data, mono_ms) for receiver in to]
+        records = [record for some_records, _ in messages for record in some_records]
+        return [*_persisted(records), *(send for _, sends in messages for send in sends), Done(event.request, to)]
 
     def _act(self, handler: Act, message: IncomingMessage) -> Sequence[Record]:
         try:

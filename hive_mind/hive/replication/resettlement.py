@@ -235,7 +235,9 @@ class Resettlement:
         now: Now,
         seal: Seal = UNSEALED,
     ) -> None:
-        _refuse_strangers(snapshot, settings.standing.tenant)
+        tenant = settings.standing.tenant
+        if tenants := {claim.assertion.tenant for claim in snapshot.vouched} - {tenant}:
+            raise InvalidInput(f"facts of tenant {min(tenants)!r} can't go to a hive of tenant {tenant!r}; nothing was changed")
         self._snapshot, self._topology, self._settings, self._chance, self._now = snapshot, topology, settings, chance, now
         self._placed = _placed(snapshot.vouched, topology, node_of)
         self._writes: dict[str, _Written] = {}
@@ -356,11 +358,6 @@ def _latest_believable(snapshot: JournalSnapshot, wall_ms: int) -> Stamp:
         stamp for stamps_of_one in (stamps, entered) for stamp in stamps_of_one if is_believable(stamp, wall_ms + DRIFT_MS)
     )
     return max(believable, default=Stamp(0))
-
-
-def _refuse_strangers(snapshot: JournalSnapshot, tenant: str) -> None:
-    if tenants := {claim.assertion.tenant for claim in snapshot.vouched} - {tenant}:
-        raise InvalidInput(f"facts of tenant {min(tenants)!r} can't go to a hive of tenant {tenant!r}; nothing was changed")
 
 
 def _assertion(value: bytes) -> Sealed:

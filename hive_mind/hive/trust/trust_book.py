@@ -185,7 +185,14 @@ def _weights(table: _Table, hive: Hive, settings: TrustSettings) -> Floats:
     if _is_large(table, hive, settings):
         weights = eigentrust(table.rater, table.subject, table.good - table.bad, len(table.names), trusted)
     else:
-        weights = _policy(table, trusted)
+        # By what moderators have experienced with a rater, or all raters where there are no moderators; unknown ones
+        # count fully.
+        voice = np.ones(len(table.names))
+        if len(trusted):
+            voice = np.zeros(len(table.names))
+            voice[trusted] = 1.0
+        good, bad = table.sums(voice)
+        weights = np.minimum(1.0, 2.0 * (1.0 + good) / (2.0 + good + bad))
     for agent, trust in hive.pinned.items():
         if len(places := _places(table, (agent,))):
             weights[places[0]] = min(max(trust, 0.0), 1.0)
@@ -209,16 +216,6 @@ def _is_enough(table: _Table, hive: Hive) -> NDArray[np.bool_]:
     quorum = max(size, hive.agents) // 3 + 1
     # Thirds of a voice add up to a little less than one.
     return is_known[table.rater] | (raters[table.subject] > quorum - 0.5 / size)
-
-
-def _policy(table: _Table, trusted: Places) -> Floats:
-    """By what moderators have experienced with a rater, or all raters where there are no moderators; unknown ones count fully."""
-    voice = np.ones(len(table.names))
-    if len(trusted):
-        voice = np.zeros(len(table.names))
-        voice[trusted] = 1.0
-    good, bad = table.sums(voice)
-    return np.minimum(1.0, 2.0 * (1.0 + good) / (2.0 + good + bad))
 
 
 def _places(table: _Table, names: Iterable[str]) -> Places:
@@ -292,7 +289,18 @@ class TrustBook:
 
     def of(self, agent: str, now_ms: int) -> float:
         if self._versions_seen != (self._registry.version, now_ms // self._settings.refresh_ms):
-            self._refresh(now_ms)
+            registry, hour = self._registry, now_ms // self._settings.refresh_ms
+            version = (registry.version_of("rating", "trust", "agent"), hour)
+            if self._version_read != version:
+                self._version_read, self._vouchers = version, _vouchers_in(registry)
+                hive = Hive(
+                    moderators=registry.moderators | self._moderators,
+                    pinned={subject_of(key): trust for key, trust in registry.with_prefix("trust/").items()},
+                    vouchers=self._vouchers,
+                    agents=len(registry.with_prefix("agent/")),
+                )
+                self._reputations = reputations(_ratings_in(registry), hive, hour * self._settings.refresh_ms, self._settings)
+            self._versions_seen = (registry.version, hour)
         reputation = self._reputations.get(agent)
         return TRUST_DEFAULT if reputation is None else reputation.trust
 
@@ -315,20 +323,6 @@ class TrustBook:
         reputation = self._reputations.get(agent, NOBODY)
         is_proven = reputation.trust >= TRUST_DEFAULT and reputation.evidence >= self._settings.quarantine_evidence
         return agent if is_proven else self._vouchers.get(agent, agent)
-
-    def _refresh(self, now_ms: int) -> None:
-        registry, hour = self._registry, now_ms // self._settings.refresh_ms
-        version = (registry.version_of("rating", "trust", "agent"), hour)
-        if self._version_read != version:
-            self._version_read, self._vouchers = version, _vouchers_in(registry)
-            hive = Hive(
-                moderators=registry.moderators | self._moderators,
-                pinned={subject_of(key): trust for key, trust in registry.with_prefix("trust/").items()},
-                vouchers=self._vouchers,
-                agents=len(registry.with_prefix("agent/")),
-            )
-            self._reputations = reputations(_ratings_in(registry), hive, hour * self._settings.refresh_ms, self._settings)
-        self._versions_seen = (registry.version, hour)
 
 
 def _ratings_in(registry: Registry) -> list[Rating]:

@@ -125,27 +125,23 @@ def make(reader: RecordReader, path: Path, report: Report) -> None:
     try:
         for statement in node_tables():
             engine.run(statement)
-        kinds = _copied_nodes(engine, reader, path.parent, report)
+        folder = path.parent
+        kinds: dict[str, str] = {}
+        with _Files(folder) as files:
+            for node in _reporting(reader.nodes_since(0), reader.last_tick, report, "reading facts"):
+                kind = kind_of(node.value)
+                if kind != FACT:
+                    kinds[node.id] = kind
+                row = row_of(node.id, node.value)
+                if not files.put(kind, row):
+                    engine.run(f"CREATE (:{kind} {{{', '.join(f'`{name}`: ${name}' for name in COLUMNS[kind])}}})", **row)
+            for number, kind in enumerate(files.finished()):
+                report(number, len(KINDS), "copying facts")
+                engine.run(f"COPY {kind} FROM '{folder}/{kind}.json'")
         _copied_edges(engine, reader, path.parent, kinds, report)
         engine.run("CHECKPOINT")
     finally:
         engine.close()
-
-
-def _copied_nodes(engine: Engine, reader: RecordReader, folder: Path, report: Report) -> dict[str, str]:
-    kinds: dict[str, str] = {}
-    with _Files(folder) as files:
-        for node in _reporting(reader.nodes_since(0), reader.last_tick, report, "reading facts"):
-            kind = kind_of(node.value)
-            if kind != FACT:
-                kinds[node.id] = kind
-            row = row_of(node.id, node.value)
-            if not files.put(kind, row):
-                engine.run(f"CREATE (:{kind} {{{', '.join(f'`{name}`: ${name}' for name in COLUMNS[kind])}}})", **row)
-        for number, kind in enumerate(files.finished()):
-            report(number, len(KINDS), "copying facts")
-            engine.run(f"COPY {kind} FROM '{folder}/{kind}.json'")
-    return kinds
 
 
 def _copied_edges(engine: Engine, reader: RecordReader, folder: Path, kinds: dict[str, str], report: Report) -> None:
@@ -294,7 +290,8 @@ def confined() -> Iterator[None]:
         return
     limits = {resource.RLIMIT_NOFILE: 0, resource.RLIMIT_FSIZE: 0}
     if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = _address_space() + _MEMORY_BYTES
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limits[resource.RLIMIT_AS] = (pages * resource.getpagesize()) + _MEMORY_BYTES
     former = {kind: resource.getrlimit(kind) for kind in limits}
     for kind, most in limits.items():
         resource.setrlimit(kind, (most, former[kind][1]))
@@ -303,11 +300,6 @@ def confined() -> Iterator[None]:
     finally:
         for kind, limit in former.items():
             resource.setrlimit(kind, limit)
-
-
-def _address_space() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * resource.getpagesize()
 
 
 # As much as a person looks at, and a pipe takes in a moment.
@@ -350,17 +342,14 @@ class Server:
             with self._place.locked(partial(self._report, "notice")):
                 self.close()
                 if why := anew or self._place.distrust(*record_state, VERSION):
-                    self._make(reader, record_state, why)
+                    self._report("notice", f"making the graph of {self._record}: {why}")
+                    self._place.discard()
+                    with self._place.workshop():
+                        make(reader, self._place.unfinished, partial(self._report, "progress"))
+                        self._place.publish(Seal(*record_state, VERSION))
                 self._opened = *record_state, self._place.stamp()
                 self._engine = Engine(self._place.database, _POOL_BYTES, read_only=True)
                 return self._engine
-
-    def _make(self, reader: RecordReader, record_state: tuple[str, str], why: str) -> None:
-        self._report("notice", f"making the graph of {self._record}: {why}")
-        self._place.discard()
-        with self._place.workshop():
-            make(reader, self._place.unfinished, partial(self._report, "progress"))
-            self._place.publish(Seal(*record_state, VERSION))
 
     def close(self) -> None:
         if self._engine is not None:

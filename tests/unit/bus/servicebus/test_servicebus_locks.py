@@ -45,9 +45,8 @@ def deliveries(broker: Harness) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_shared", [False, True])
-async def test_what_is_held_longer_than_a_lock_lasts_is_delivered_once(broker: ShortLocks, is_shared: bool, world: World) -> None:
-    bob = await world.listener(inflight_max=1, is_shared=is_shared)
+async def test_what_is_held_longer_than_a_lock_lasts_is_delivered_once(broker: ShortLocks, world: World) -> None:
+    bob = await world.listener(inflight_max=1)
     await world.publish("in hand", "waiting")
     (first,) = await bob.take()
     before = deliveries(broker)
@@ -116,16 +115,6 @@ async def test_a_full_mailbox_stops_the_reader_and_keeps_the_order(world: World)
     assert len(inbox_of(bob).mailbox.held) <= 5 + 4
     assert await bob.take_and_ack(100) == [str(n) for n in range(100)]
     assert world.bus.health.duplicates == 0
-
-
-async def test_several_readers_of_one_name_share_the_work_and_lose_nothing_when_one_leaves(world: World) -> None:
-    one, other = await world.listener(is_shared=True), await world.listener(is_shared=True, bus=await world.open())
-    await world.publish(*(str(n) for n in range(200)))
-    mine = [text(delivery) for delivery in await one.take(20)]
-    await one.inbox.close()
-
-    assert sorted(await other.take_and_ack(200), key=int) == [str(n) for n in range(200)]
-    assert len(mine) == 20
 
 
 @pytest.mark.slow
