@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind.bus import EVERYONE, redis
 from hive_mind.bus.address import address_of
-from hive_mind.bus.redis import keys, outgoing, reader, wire
+from hive_mind.bus.redis import outgoing, reader, wire
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
 from tests.contract.bus_builders import envelope
 from tests.contract.redis_builders import (
@@ -18,7 +18,6 @@ from tests.contract.redis_builders import (
     Buses,
     follow,
     is_cut_off,
-    length,
     nothing_is_settling,
     nothing_pending,
     over,
@@ -94,26 +93,6 @@ def test_a_connection_that_is_silent_for_too_long_is_given_up(server: RedisServe
         assert await bob.take_and_ack(2) == ["in doubt", "after"]
         assert await bob.has_nothing()
         assert bus.health.reconnects >= 2
-
-    try:
-        over(server, scenario, f"redis://127.0.0.1:{proxy.port}")
-    finally:
-        proxy.stop()
-
-
-def test_what_was_not_answered_is_sent_again_and_seen_once(server: RedisServer) -> None:
-    proxy = TcpProxy(server.port)
-    proxy.start()
-
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob = await subscribed(bus)
-        proxy.lose_next_reply_to(b"XADD")
-        await bus.publish([envelope("one"), envelope("two"), envelope("three")])
-
-        assert await bob.take_and_ack(3) == ["one", "two", "three"]
-        assert await bob.has_nothing()
-        assert (length(server, keys.inbox("hive", "bob")), bus.health.duplicates) == (6, 3)
 
     try:
         over(server, scenario, f"redis://127.0.0.1:{proxy.port}")

@@ -79,18 +79,6 @@ async def test_a_subscription_that_is_made_gets_what_is_for_its_name_and_for_eve
     assert got == ["ada", "*"]
 
 
-@with_peer(auto_partitions=4)
-async def test_everyone_is_everyone_of_ones_own_hive_where_names_tell_the_hive(peer):
-    peer.attach_receiver(0, "hive/Subscriptions/north.ada")
-    peer.attach_sender(1, "hive")
-    for target in ("north.ada", "north.bob", "north.*", "south.*", "*"):
-        peer.transfer(1, section(0x74, {"target": target}) + section(0x75, b"x"))
-    await peer.turn()
-
-    got = [split(heard.payload).application_map["target"] for heard in peer.heard(amqp.TRANSFER)]
-    assert got == ["north.ada", "north.*"]
-
-
 @with_peer(auto_partitions=4, is_open=False)
 async def test_a_name_alone_is_a_hub_to_a_client_of_hubs_and_else_a_topic(peer):
     peer.open(agent="azsdk-python-eventhubs/5.15.1")

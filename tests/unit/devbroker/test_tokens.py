@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hive_mind.devbroker.amqp import AmqpError
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.entity import split
-from hive_mind.devbroker.broker import Keys, audience_path, is_within
+from hive_mind.devbroker.broker import Keys, audience_path
 from tests.unit.devbroker.peers import with_peer
 
 KEYS = Keys({"name": "secret"}, jwt="header.body.signature")
@@ -77,13 +77,6 @@ def test_any_text_is_no_token_and_no_surprise(text):
 def test_a_management_address_means_its_entity():
     assert audience_path("amqps://host:5671/topic/Subscriptions/a/$management") == "topic/subscriptions/a"
     assert audience_path("$management") == ""
-
-
-def test_a_path_lies_within_itself_its_parents_and_everything():
-    assert is_within("a/b", "a/b")
-    assert is_within("a/b", "a")
-    assert is_within("a/b", "")
-    assert not is_within("ab", "a")
 
 
 def test_keys_are_not_shown():

@@ -45,22 +45,6 @@ def deliveries(broker: Harness) -> int:
 
 
 @pytest.mark.slow
-async def test_what_is_held_longer_than_a_lock_lasts_is_delivered_once(broker: ShortLocks, world: World) -> None:
-    bob = await world.listener(inflight_max=1)
-    await world.publish("in hand", "waiting")
-    (first,) = await bob.take()
-    before = deliveries(broker)
-    await asyncio.sleep(LOCK_S * 1.75)
-
-    await first.ack()
-    (second,) = await bob.take()
-    await second.ack()
-    assert (text(first), text(second), second.attempt) == ("in hand", "waiting", 1)
-    assert deliveries(broker) == before
-    assert await bob.has_nothing()
-
-
-@pytest.mark.slow
 async def test_what_was_read_over_a_broken_connection_is_renewed_and_settled_elsewhere(broker: ShortLocks, world: World) -> None:
     bob = await world.listener()
     await world.publish("in hand", "bad")

@@ -46,11 +46,6 @@ def test_an_annotation_of_the_broker_replaces_the_senders_own():
     assert there.annotation_map == {"mine": "kept", "x-opt-sequence-number": 7}
 
 
-@given(st.lists(MESSAGES, max_size=5))
-def test_a_batch_holds_its_messages_in_order(messages):
-    assert unbatch(b"".join(section(0x75, message.encoded()) for message in messages), BATCH_FORMAT) == messages
-
-
 @given(MESSAGES, st.randoms(use_true_random=False))
 def test_damaged_messages_are_refused_or_harm_nobody_who_reads_them(message, random):
     payload = damaged(message.encoded(), random)
@@ -237,7 +232,7 @@ def test_hostile_bytes_take_memory_in_proportion_to_their_length():
     )
     tracemalloc.start()
     try:
-        for _ in range(3000):
+        for _ in range(1000):
             data = b"".join(random.choices(pieces, k=200))
             # The least of three: whatever else lives in this process may take memory meanwhile.
             grown = min(memory_taken_by(data) for _ in range(3))

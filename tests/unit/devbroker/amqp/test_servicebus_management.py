@@ -201,10 +201,3 @@ def test_properties_have_the_names_of_the_emulator(namespace):
     settings = queue.queue.settings
     assert (settings.lock_s, settings.ttl_s, settings.deliveries_max) == (60.5, 3600, 3)
     assert (settings.duplicate_window_s, settings.bytes_max, settings.buries_expired) == (0, 1 << 20, True)
-
-
-def test_a_subscription_is_not_sent_to(namespace):
-    namespace.add_topic("t")
-    subscription = namespace.add_subscription("t", "s", {"MaxDeliveryCount": 1})
-    with refused("send to that"):
-        PlayedLink(receives=False).attach(subscription)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from hive_mind.devbroker.amqp import AmqpError, Symbol, Timestamp, UInt, described, encode
+from hive_mind.devbroker.amqp import AmqpError, Timestamp, UInt, described, encode
 from hive_mind.devbroker.amqp.entity import ANNOTATIONS, HEADER, MESSAGE_ID, SUBJECT, annotations_section, split, value_message
 from hive_mind.devbroker.servicebus import ID_LENGTH_MAX, letter_of
 
@@ -53,12 +53,6 @@ def test_a_message_without_an_id_gets_one_and_keeps_the_rest():
 def test_ids_of_the_wrong_kind_are_refused(properties):
     with pytest.raises(AmqpError, match="argument-error"):
         read(properties=properties)
-
-
-def test_a_message_for_later_is_refused_and_not_sent_at_once():
-    with pytest.raises(AmqpError, match="schedules no messages"):
-        read(notes={Symbol("x-opt-scheduled-enqueue-time"): Timestamp(5_000)})
-    read(notes={Symbol("x-opt-scheduled-enqueue-time"): None})
 
 
 def test_the_size_is_that_of_what_is_kept():

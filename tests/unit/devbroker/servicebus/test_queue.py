@@ -5,13 +5,12 @@ A queue as clients reach it, over played links and a clock the test turns.
 
 import pytest
 
-from hive_mind.devbroker.amqp import AmqpError, encode
-from hive_mind.devbroker.amqp.entity import BATCH_FORMAT, DATA, MESSAGE_ID, value_message
+from hive_mind.devbroker.amqp import AmqpError
 from hive_mind.devbroker.servicebus import QueueSettings
 from hive_mind.devbroker.servicebus.namespace import QueueEntity
 from hive_mind.devbroker.servicebus.queue import Duplicates, Queue
 from tests.unit.devbroker.letters import TurnedHost, letter, text_of
-from tests.unit.devbroker.links import ABANDONED, ACCEPTED, PUT_ASIDE, RELEASED, PlayedLink, message
+from tests.unit.devbroker.links import ABANDONED, ACCEPTED, PUT_ASIDE, PlayedLink, message
 
 NOW = 1_000.0
 
@@ -39,19 +38,6 @@ def test_an_ended_lock_is_not_renewed_and_with_it_none_of_a_request():
     with refused("message-lock-lost"):
         queue.renew([fresh.token, late.token], NOW + 60)
     assert fresh.locked_until == NOW + 90
-
-
-def test_after_the_last_attempt_a_message_is_a_dead_letter_with_the_reason():
-    queue = queue_of("a", deliveries_max=2)
-    queue.abandon(queue.take(NOW).token, NOW)
-    queue.take(NOW)
-
-    queue.advance(NOW + 60)
-
-    dead = queue.dead_letters.take(NOW + 60)
-    assert text_of(dead) == "a"
-    assert (dead.attempts, dead.died_in) == (2, "orders")
-    assert dead.letter.content.application_map["DeadLetterReason"] == "MaxDeliveryCountExceeded"
 
 
 def test_dead_letters_neither_die_nor_expire():
@@ -144,38 +130,12 @@ def entity_of(*texts, host=None, **settings):
     return entity
 
 
-def test_a_receiver_gets_as_many_as_it_has_credit_for_and_more_when_it_gives_more():
-    link = PlayedLink(credit=2).attach(entity_of("a", "b", "c"))
-    assert link.texts == ["a", "b"]
-    link.give(5)
-    assert link.texts == ["a", "b", "c"]
-
-
-def test_who_has_credit_gets_a_message_as_soon_as_it_is_there():
-    entity = entity_of()
-    link = PlayedLink(credit=1).attach(entity)
-    entity.on_message(PlayedLink(receives=False), message("a"), 0)
-    entity._host.run()
-    assert link.texts == ["a"]
-
-
 def test_receivers_take_turns():
     entity = entity_of()
     links = [PlayedLink(credit=9).attach(entity) for _ in range(3)]
     entity.queue.send([letter(f"{number}") for number in range(6)], entity._host.now())
     entity._host.run()
     assert [len(link.sent) for link in links] == [2, 2, 2]
-
-
-@pytest.mark.parametrize(("outcome", "attempts"), [(ABANDONED, 1), (RELEASED, 0)])
-def test_what_is_given_back_comes_again(outcome, attempts):
-    entity = entity_of("a")
-    link = PlayedLink(credit=2).attach(entity)
-
-    link.settle(outcome)
-    entity._host.run()
-
-    assert (link.texts, link.sent[1][0].header_fields[4]) == (["a", "a"], attempts)
 
 
 def test_a_delivery_whose_lock_ended_can_not_be_settled_and_is_not_remembered():
@@ -212,14 +172,6 @@ def test_dead_letters_wake_who_waits_for_them():
     assert dead.texts == ["a"]
 
 
-def test_a_batch_is_taken_apart():
-    entity = entity_of()
-    batch = b"".join(bytes((0, 0x53, DATA)) + encode(message(text)) for text in "ab")
-    entity.on_message(PlayedLink(receives=False), batch, BATCH_FORMAT)
-    assert PlayedLink(credit=9).attach(entity).texts == ["a", "b"]
-    assert entity._host.figures["messages_in"] == 2
-
-
 def test_what_this_broker_does_not_have_is_refused():
     entity = entity_of("a")
     with pytest.raises(AmqpError, match="has no sessions"):
@@ -236,11 +188,3 @@ def test_a_stuck_receiver_holds_up_nobody():
     entity.queue.send([letter("a"), letter("b")], entity._host.now())
     entity._host.run()
     assert (stuck.sent, len(willing.sent)) == ([], 2)
-
-
-def test_what_the_sender_wrote_is_not_touched():
-    entity = entity_of()
-    encoded = value_message("grüße", properties={MESSAGE_ID: "m-1"}, application={"n": 1, "target": "x"})
-    entity.on_message(PlayedLink(receives=False), encoded, 0)
-    [(got, _, _)] = PlayedLink(credit=1).attach(entity).sent
-    assert got.properties + got.application + got.body == encoded

@@ -182,7 +182,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert (inf if due is None else due) <= min(dues, default=inf)
 
 
-QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=50, deadline=None)
 
 
 class TestQueueMachine(QueueMachine.TestCase):

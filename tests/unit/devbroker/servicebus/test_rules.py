@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.devbroker.amqp import AmqpError, encode
+from hive_mind.devbroker.amqp import AmqpError
 from hive_mind.devbroker.amqp.entity import CORRELATION_ID, SUBJECT, split, value_message
 from hive_mind.devbroker.servicebus import RULES_MAX, QueueSettings, letter_of, properties_of, rules_of
 from hive_mind.devbroker.servicebus.namespace import Topic
@@ -124,8 +124,3 @@ def test_a_topic_knows_duplicates_and_limits_times_to_live():
     topic, (queue,) = topic_of(("", {"ttl_s": 99}), duplicate_window_s=60, ttl_s=10)
     topic.send([letter("a", id="1"), letter("b", id="1"), letter("c", ttl_s=5)], NOW)
     assert [kept.expires_at - NOW for kept in queue.peek(1, NOW)] == [10, 5]
-
-
-def test_names_of_properties_may_come_as_bytes():
-    assert MESSAGE.application == {"target": "agent-1", "n": 1}
-    assert encode(b"target") != encode("target")

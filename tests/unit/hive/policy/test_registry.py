@@ -25,16 +25,6 @@ def copies() -> tuple[Registry, Registry]:
     return Registry(["mod"]), Registry(["mod"])
 
 
-def test_the_last_writer_wins_in_whatever_order_entries_come():
-    here, there = copies()
-    first = here.write("trust/ann", "0.5", "mod", at(1))
-
-    there.take([here.write("trust/ann", "1.5", "mod", at(2)), first], NOW_MS)
-
-    assert here.get("trust/ann") == there.get("trust/ann") == 1.5
-    assert here.fingerprint(b"s") == there.fingerprint(b"s")
-
-
 def test_equal_stamps_with_different_values_end_alike_everywhere():
     one, other = (RegistryEntry("trust/ann", value, at(1), "mod") for value in ("0.5", "1.5"))
     here, there = copies()

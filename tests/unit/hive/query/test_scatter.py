@@ -83,21 +83,6 @@ def test_a_node_asks_itself_first_and_without_a_message():
     assert (scatter.gathered().requests, scatter.gathered().asked, scatter.gathered().holders) == (0, (), {"1": "c"})
 
 
-def test_what_a_member_cant_speak_for_another_one_adds():
-    scatter = scatter_of(ONE)
-    scatter.start(0)
-
-    assert asked(scatter.take("a", pool_reply("s", "1", "2", missing=("p1",)), 5)) == [("b", "s")]
-    scatter.take("b", pool_reply("s", "2", "3", missing=("p0",)), 9)
-
-    assert scatter.is_done
-    found = scatter.gathered()
-    assert (sorted(found.pool.ids), found.completeness) == (["1", "2", "3"], 1.0)
-    # The same evidence, seen at two replicas, is no second confirmation.
-    assert found.evidence.confirmations.tolist() == pytest.approx([0.2, 0.2, 0.2])
-    assert found.holders == {"1": "a", "2": "a", "3": "b"}
-
-
 def test_what_nobody_speaks_for_is_missing_and_not_waited_for():
     scatter = scatter_of([ReplicaSet("s", ("a", "b"), ("p0", "p1")), ReplicaSet("empty", (), ("p2",))])
     scatter.start(0)
@@ -128,13 +113,6 @@ def test_without_time_it_is_over_at_once(deadline_ms: int):
     assert scatter.start(0) == []
     assert scatter.is_done
     assert (scatter.gathered().completeness, scatter.gathered().missing) == (0.0, ("p0", "p1", "p2"))
-
-
-def test_a_hive_without_partitions_is_complete():
-    scatter = scatter_of((), RED)
-    assert scatter.start(0) == []
-    assert scatter.is_done
-    assert scatter.gathered().completeness == 1.0
 
 
 @pytest.mark.parametrize(

@@ -231,20 +231,6 @@ def test_of_too_much_every_part_has_its_turn():
     assert set().union(*chosen) == set(range(100))
 
 
-def test_replicas_that_differ_everywhere_agree_in_bounded_messages():
-    ada, bert = two(step_bytes_max=20_000_000)
-    for member in (ada, bert):
-        for number in range(3_000):
-            member.say(f"{member.name} {number}.")
-        for number in range(0, 3_000, 2):
-            member.take_back(f"{member.name} {number}.")
-    exchanges = 0
-    while ada.share.members.live != bert.share.members.live and exchanges < 8:
-        assert all(len(msgspec.msgpack.encode(message)) < 1_000_000 for message in meet(ada, bert))
-        exchanges += 1
-    assert len(ada.share) == 3_000
-
-
 def test_one_fact_larger_than_any_step_goes_alone():
     ada, bert = two(step_bytes_max=1_000)
     ada.say("x" * 5_000)

@@ -19,8 +19,3 @@ def test_one_is_asked_and_that_is_the_asker_if_it_can():
     assert flat.read_set("c") == (ReplicaSet("all", ("c", "d", "a", "b"), ("all",)),)
     (asked,) = flat.read_set("stranger")
     assert sorted(asked.members) == ["a", "b", "c", "d"]
-
-
-def test_who_is_no_node_keeps_nothing_and_has_no_peers():
-    flat = Flat(("a",))
-    assert flat.held_by("x") == flat.peers("x") == flat.holders("p0000") == ()

@@ -124,15 +124,6 @@ def test_a_set_keeps_its_number_while_others_go_and_a_new_one_takes_the_free_num
     assert len(back.sets[1]) == 3
 
 
-def test_a_hive_of_fewer_nodes_than_replicas_is_one_set_that_fills_up():
-    one = first_placement(["a"])
-    two = one.with_nodes("ab")
-    three = two.with_nodes("abc")
-
-    assert [placement.sets for placement in (one, two, three)] == [(("a",),), (("a", "b"),), (("a", "b", "c"),)]
-    assert three.with_nodes("c").sets == (("c",),)
-
-
 def test_moving_costs_what_it_must_at_fifty_nodes():
     start = first_placement(named(50))
     placement, joined, ideal = start, 0, 0.0
