@@ -197,8 +197,8 @@ class EventHub:
     def on_message(self, link: Link, payload: bytes, fmt: int) -> None:
         """Events for a partition: the sender's, that of their key, or the next in turn."""
         outer = split(payload)
-        key = _partition_key(outer)
-        bound = self._senders[link]
+        noted = outer.annotation_map.get("x-opt-partition-key")
+        key, bound = None if noted is None else str(noted), self._senders[link]
         if bound is not None and key is not None:
             raise AmqpError(NOT_ALLOWED, "a partition key on a link that is bound to a partition")
         messages = messages_of(outer, fmt)
@@ -234,12 +234,9 @@ class EventHub:
         selector = link.filters.get(_SELECTOR_FILTER)
         position = partition.begin if selector is None else partition.start(str(selector))
         if epoch is not None:
-            self._displace(list(peers), epoch)
+            for peer in peers:
+                peer.detach(AmqpError("amqp:link:stolen", f"a receiver with epoch '{epoch}' takes the partition"))
         self._readers[link] = _Reader(partition, group.lower(), position, epoch, _METRICS in link.capabilities)
-
-    def _displace(self, links: Sequence[Link], epoch: int) -> None:
-        for link in links:
-            link.detach(AmqpError("amqp:link:stolen", f"a receiver with epoch '{epoch}' takes the partition"))
 
     def pump(self, link: Link) -> None:
         reader = self._readers.get(link)
@@ -318,11 +315,6 @@ def is_hub_path(path: str) -> bool:
 def hub_of(path: str) -> str:
     """The name of the hub a path would belong to, in lower case."""
     return path.partition("/")[0].lower()
-
-
-def _partition_key(message: Message) -> str | None:
-    key = message.annotation_map.get("x-opt-partition-key")
-    return None if key is None else str(key)
 
 
 def _is_place(reader: _Reader, partition: Partition, group: str) -> bool:

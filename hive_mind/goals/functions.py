@@ -160,10 +160,6 @@ def _identical(compare: Callable[..., bool]) -> Binary:
     return compared
 
 
-def _is_not_in(meter: Meter, value: object, container: object) -> bool:
-    return not is_in(meter, value, container)
-
-
 def _kind(value: object) -> str:
     return "nothing (None)" if value is None else type(value).__name__
 
@@ -187,7 +183,7 @@ COMPARISONS: Mapping[type[ast.cmpop], Binary] = {
     ast.Is: _identical(operator.is_),
     ast.IsNot: _identical(operator.is_not),
     ast.In: is_in,
-    ast.NotIn: _is_not_in,
+    ast.NotIn: lambda meter, value, container: not is_in(meter, value, container),
 }
 
 
@@ -292,14 +288,6 @@ def _round(meter: Meter, value: object, places: object = None) -> object:
     return round(number(value), max(-_PLACES_MAX, min(_PLACES_MAX, int(number(places)))))
 
 
-def _any(meter: Meter, values: object) -> bool:
-    return any(elements(meter, values))
-
-
-def _all(meter: Meter, values: object) -> bool:
-    return all(elements(meter, values))
-
-
 def _sum(meter: Meter, values: object) -> object:
     of = elements(meter, values)
     meter.pay(len(of))
@@ -327,8 +315,8 @@ def _isinstance(meter: Meter, value: object, types: object) -> bool:
 
 FUNCTIONS: Mapping[str, Function] = {
     "abs": _abs,
-    "all": _all,
-    "any": _any,
+    "all": lambda meter, values: all(elements(meter, values)),
+    "any": lambda meter, values: any(elements(meter, values)),
     "bool": _bool,
     "float": _float,
     "int": _int,

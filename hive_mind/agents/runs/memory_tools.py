@@ -288,15 +288,12 @@ def _judging(memory: Memory, run: str) -> Sequence[Tool]:
 async def _conflicts(memory: Memory, fact: JsonObject) -> list[JsonObject]:
     hits: Sequence[Hit] = await memory.search_facts(fact["text"], 20)
     rivals = next((hit.rivals for hit in hits if hit.fact.id == fact["id"]), ())
-    facts = [
-        rival for rival in rivals if set(rival.sources) != set(fact["sources"]) and decide(rival, PromotionSettings()).is_shared
+    own = {"id": fact["id"], "notes": fact["text"], "sources": fact["sources"]}
+    return [
+        {**own, "rival_id": rival.id, "rival": rival.content, "rival_sources": list(rival.sources)}
+        for rival in rivals
+        if set(rival.sources) != set(fact["sources"]) and decide(rival, PromotionSettings()).is_shared
     ]
-    return [_conflict(fact, rival) for rival in facts]
-
-
-def _conflict(fact: JsonObject, rival: Fact) -> JsonObject:
-    about = {"rival_id": rival.id, "rival": rival.content, "rival_sources": list(rival.sources)}
-    return {"id": fact["id"], "notes": fact["text"], "sources": fact["sources"], **about}
 
 
 async def _settled(memory: Memory, run: str, conflict: JsonObject, word: str) -> JsonObject:

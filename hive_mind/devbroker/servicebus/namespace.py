@@ -285,7 +285,8 @@ class Topic:
     def send(self, letters: Sequence[BrokeredMessage], now: float) -> None:
         """All to everybody who wants them, or none: raises `AmqpError` when a subscription is full."""
         fresh = [self._limited(letter) for letter in self._duplicates.without(letters, now)]
-        plan = [(letter, self._wanting(letter)) for letter in fresh]
+        told = [(letter, properties_of(letter.content)) for letter in fresh]
+        plan = [(letter, [queue for queue, wants in self._subscriptions if wants(properties)]) for letter, properties in told]
         messages_by_queue: dict[Queue, list[BrokeredMessage]] = {}
         for letter, queues in plan:
             for queue in queues:
@@ -322,10 +323,6 @@ class Topic:
 
     def manage(self, request: Message) -> ManagementReply:
         return unknown_operation(Request(request))
-
-    def _wanting(self, letter: BrokeredMessage) -> list[Queue]:
-        properties = properties_of(letter.content)
-        return [queue for queue, wants in self._subscriptions if wants(properties)]
 
     def _limited(self, letter: BrokeredMessage) -> BrokeredMessage:
         limit_s = self._settings.ttl_s

@@ -59,11 +59,6 @@ class _Office(NamedTuple):
     last: Appointment | None
 
 
-def _never(seal: bytes, at_ms: int) -> bool:
-    del seal, at_ms
-    return False
-
-
 def _as_it_is(entry: RegistryEntry) -> RegistryEntry:
     return entry
 
@@ -90,7 +85,7 @@ class Registry:
         self,
         moderators: Iterable[str] = (),
         entries_of_one_max: int = ENTRIES_OF_ONE_MAX,
-        is_revoked: Callable[[bytes, int], bool] = _never,
+        is_revoked: Callable[[bytes, int], bool] = lambda *_: False,
     ) -> None:
         self.founders, self._entries_of_one_max, self._is_revoked = frozenset(moderators), entries_of_one_max, is_revoked
         self._overflown: list[RegistryEntry] = []

@@ -79,7 +79,8 @@ class _Known:
     beyond: set[Place] = field(default_factory=set)
 
     def has_seen(self, place: Place) -> bool:
-        return self.up_to.get(_writer_of(place), 0) >= _counter_of(place) or place in self.beyond or place in self.live
+        writer, counter = place[:-COUNTER_BYTES], int.from_bytes(place[-COUNTER_BYTES:], "big")
+        return self.up_to.get(writer, 0) >= counter or place in self.beyond or place in self.live
 
 
 class JournalMerger:
@@ -184,16 +185,8 @@ def _is_own(record: Put) -> bool:
     return record.table in (CHANNELS, SENT, RECEIVED) or record.table.startswith(APPLICATION)
 
 
-def _writer_of(place: Place) -> bytes:
-    return place[:-COUNTER_BYTES]
-
-
 def _actor_of(place: Place) -> Actor:
     return place[-_DOT_BYTES:-COUNTER_BYTES]
-
-
-def _counter_of(place: Place) -> int:
-    return int.from_bytes(place[-COUNTER_BYTES:], "big")
 
 
 NodeOf = Callable[[Vouched], str]

@@ -53,14 +53,6 @@ class TopologySpec:
     example: str = ""
 
 
-def _federated(founding: Founding) -> Topology:
-    return Federated(founding.groups, founding.domains, founding.root, founding.broadcast_threshold)
-
-
-def _sharded(founding: Founding) -> Topology:
-    return Sharded(first_placement(founding.nodes, founding.replicas, founding.partitions))
-
-
 _SPECS = (
     TopologySpec(
         "flat",
@@ -76,7 +68,7 @@ _SPECS = (
         "Groups keep their own facts, and a question goes to every group; the surest facts are copied to all.",
         frozenset({"groups", "domains", "broadcast_threshold"}),
         "group",
-        _federated,
+        lambda founding: Federated(founding.groups, founding.domains, founding.root, founding.broadcast_threshold),
         f"""\
     broadcastThreshold: {BROADCAST_THRESHOLD}
     groups:
@@ -92,7 +84,7 @@ _SPECS = (
         "A few nodes keep each fact, and a question goes to one holder of each part: for many agents and facts.",
         frozenset({"replicas", "partitions"}),
         "agent",
-        _sharded,
+        lambda founding: Sharded(first_placement(founding.nodes, founding.replicas, founding.partitions)),
         """\
     replicas: 2                     # copies of each fact; all but one of its nodes may fail
 """,

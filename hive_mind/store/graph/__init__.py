@@ -56,7 +56,7 @@ class Graph:
 
     def __init__(self, record: Path, *, report: Report | None = None, idle_s: float = 60.0) -> None:
         self._record, self._idle_s = record.resolve(), idle_s
-        self._report: Report = report or _no_report
+        self._report: Report = report or (lambda *_: None)
         self._child: Child | None = None
         self._aside: PassingFolder | None = None
         self._is_begun = False
@@ -208,7 +208,3 @@ def _advice(record: Path) -> str:
     if _lacks_room(record):
         return f"its disk has {shutil.disk_usage(record.parent).free >> 20} MB of room left, so make some, then ask again"
     return f"delete {record.parent}/graph.*"
-
-
-def _no_report(done_count: int, total: int, problem: str) -> None:
-    del done_count, total, problem
