@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from hive_mind.bus import EVERYONE, Delivery, Envelope
 from tests.contract.bus_builders import Listener, World, published, text
 from tests.contract.buses.base import BaseHarness
+from tests.sampled import thorough
 
 _SENDERS = ("ann", "cid")
 _PATIENCE_S = 120
@@ -156,7 +157,7 @@ class Machine(RuleBasedStateMachine):
         await asyncio.gather(*self._sending)
 
 
-@pytest.mark.parametrize("examples", [6, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [10, thorough(30)])
 def test_whatever_fails_nothing_is_lost_done_twice_or_out_of_order(broker: BaseHarness, examples: int) -> None:
     # Where a second goes by until somebody is connected, an example takes half a minute.
     examples, steps = (examples, 30) if broker.opens_quickly else (1 + examples // 15, 12)

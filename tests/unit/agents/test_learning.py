@@ -21,6 +21,7 @@ from hive_mind.model.ids import fact_id
 from hive_mind.runtime.texts.text_files import read_text
 from hive_mind.store.memory import MemoryStore
 from tests.builders import BagOfWords, Home, lines_of, said
+from tests.sampled import thorough
 from tests.unit.agents.readers import ScriptedReader
 from tests.unit.memory.hives import SmallHive, two
 
@@ -338,7 +339,7 @@ def test_answers_stand_in_their_texts_and_are_as_many_as_said(name: str, answere
 
 
 @pytest.mark.parametrize(
-    ("name", "right", "declined"), [("questions", 0.7, 0.92), ("held_out", 0.85, 0.92), ("fresh", 0.63, 0.92)]
+    ("name", "right", "declined"), [thorough("questions", 0.7, 0.92), ("held_out", 0.85, 0.92), ("fresh", 0.63, 0.92)]
 )
 def test_by_words_alone_answers_are_found_and_few_are_wrong(name: str, right: float, declined: float) -> None:
     found = figures(asyncio.run(_by("none", name)))

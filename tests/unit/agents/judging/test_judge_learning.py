@@ -149,11 +149,12 @@ async def lived(ledger: Ledger, kind: str, share: float, seed: int, facts: int) 
 
 @pytest.mark.parametrize("kind", usually(TRUTH, "overconfident", "very good"))
 async def test_what_passes_alone_is_right_as_often_as_it_should_or_nothing_passes(kind: str, ledger: Ledger) -> None:
-    seed = 20_261
-    judge, passed = await lived(ledger, kind, share=0.2, seed=seed, facts=2_400)
+    # Who is right as often as it says is found out last.
+    seed, facts = 20_261, 2_400 if kind == "calibrated" else 1_200
+    judge, passed = await lived(ledger, kind, share=0.2, seed=seed, facts=facts)
     value = judge.settings.threshold_of("fact")
     accuracy = sum(passed) / len(passed) if passed else None
-    print(f"{kind}: threshold {value}, {len(passed)} of 800 pass alone, {accuracy} right, seed {seed}")
+    print(f"{kind}: threshold {value}, {len(passed)} of {facts // 3} pass alone, {accuracy} right, seed {seed}")
 
     if kind in ("overconfident", "flat"):
         assert value is None

@@ -14,7 +14,7 @@ from hive_mind.runs.prompt import ADAPT, ADAPT_CHARACTERS_MAX
 from hive_mind.safe_files import PART
 from tests.servers.forked import Forked
 
-WRITES = 40
+WRITES = 20
 PROCESS = """
 import sys
 from pathlib import Path
