@@ -224,10 +224,11 @@ def _states(sentence: str, piece: Piece) -> bool:
         return not is_other and any(map(str.isalnum, sentence))
     # Its meaning comes from the item or the heading it hangs on: "Released 2023-08-17".
     hangs = bool(block.lead) or block.layout is Layout.ITEM or (bool(block.headings) and block.layout is Layout.PROSE)
-    # "4 eggs", "May 2025".
+    # "4 eggs", "May 2025", "done, commit 7fe21ab".
     is_figured = any(map(str.isalpha, sentence)) and (any(map(str.isdecimal, sentence)) or bool(moments(sentence)))
     is_terse = block.layout is Layout.PROSE and not block.speaker and is_terse_statement(sentence)
-    return is_terse or (hangs and (is_brief_statement(sentence) or is_figured))
+    is_told = is_figured and block.layout is Layout.UTTERANCE and not (is_question(sentence) or is_polite(sentence))
+    return is_terse or is_told or (hangs and (is_brief_statement(sentence) or is_figured))
 
 
 def _why_not(piece: Piece) -> str:

@@ -48,6 +48,7 @@ _NOW = (
 )
 _CORRECTING = regex(
     rf"^(?:it|he|she|they|that|es|er|sie|das|il|elle|ce|c['’]est|est[áa]|lo|è|é)\b[^.!?]{{0,60}}{_NOW}|"
+    r"^(?:the|die|der|le|la|el|il|o|a) (?:number|figure|total|date|price|zahl|summe|nombre|número) (?:was|is|war|ist|era|es)\b|"
     rf"^(?:ahora|jetzt|maintenant|now|ora|agora)\b|^it (?:has )?(?:moved|changed) to\b",
     re.IGNORECASE,
 )
@@ -127,7 +128,7 @@ def _corrects_last(later: Fact, earlier: Fact) -> bool:
     subject = _SUBJECT.match(_OPENER.sub("", message))
     if subject and subject["noun"].casefold() not in former.casefold():
         return False
-    if former not in later.before or not (is_opened or _CORRECTING.search(message)):
+    if former not in later.before or not (is_opened or _CORRECTING.search(_LEAD.sub("", message, count=1))):
         return False
     return bool((_VALUE if is_opened or not _FIGURE.search(former) else _FIGURE).search(message))
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from hive_mind.cognition.answering.counts import COUNTING, FIGURE, NUMBER_OF, has_count, is_counted
 from hive_mind.cognition.answering.headings import value_of
+from hive_mind.cognition.answering.subject import said_in
 from hive_mind.cognition.answering.wordings import DEGREES, HOW, WHO_ELSEWHERE, measured_in
-from hive_mind.cognition.extraction.separated import is_table_row, message_of, record_of
+from hive_mind.cognition.extraction.separated import is_record, message_of
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
@@ -86,10 +87,10 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     `is_row`: a field of a table is a figure by itself; what it counts, or that it is a price, stands above it, in `titles`.
     `value` is that of the setting that the text explains.
     """
-    form = _form_of(question)
+    form = form_of(question)
     if form is None:
         return True
-    if form.least is not None:
+    if form.least is not None and not _DIGIT.search(value):
         return form.least(text, question)
     if _DIGIT.search(value) and (form.is_figure or form.is_time or form.is_distinctive or form.holds is _has_number):
         return form.holds is not has_count or is_counted(text, question)
@@ -103,21 +104,19 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     if is_row and form.holds is _has_sum and _PRICED.search(titles):
         return _has_number(answer, question)
     is_bare = is_row or (reply is not None and len(answer.split()) <= _REPLY_WORDS)
-    if form.is_figure and (is_bare or (titles.endswith("?") and _form_of(titles) is form)) and _DIGIT.search(answer):
+    if form.is_figure and (is_bare or (titles.endswith("?") and form_of(titles) is form)) and _DIGIT.search(answer):
         return True
     return form.holds(answer, question) or (form.is_time and is_bare and not is_row and _has_number(answer, question))
 
 
 def lacks_form(question: str, fact: Fact) -> bool:
     """Whether a fact holds nothing of what such a question is answered with."""
-    message = fact.content.removeprefix(f"{fact.speaker}: ")
-    is_row = is_table_row(fact) or record_of(fact) is not None
-    return not may_answer(question, message, is_row=is_row, titles=fact.before, value=value_of(fact))
+    return not may_answer(question, said_in(fact), is_row=is_record(fact), titles=fact.before, value=value_of(fact))
 
 
 def holds_distinctive(question: str, text: str) -> bool:
     """Whether a text holds what the question wants, and few texts do: a colour, a weight, the number of a ticket."""
-    form = _form_of(question)
+    form = form_of(question)
     return form is not None and form.is_distinctive and form.holds(text, question)
 
 
@@ -127,7 +126,8 @@ def is_somebody(text: str) -> bool:
 
 
 @remembered(64)
-def _form_of(question: str) -> _Form | None:
+def form_of(question: str) -> _Form | None:
+    """The form that only what answers such a question has; None where any text may."""
     return next((form for form in _FORMS if form.asked.search(question)), None)
 
 
@@ -201,7 +201,7 @@ def _has_somebody(text: str, question: str) -> bool:
     text = _NO_PROSE.sub(" ", text)
     words = _WORD.findall(text)
     # The first word of a sentence is a name where somebody does something: "Ana sold it", not "Run it"; so in other languages.
-    is_subject = len(words) == 1 or (len(words) > 1 and (_DOING.fullmatch(words[1]) is not None or not is_english(text)))
+    is_subject = len(words) == 1 or _TO_WHOM.match(text) or not is_english(text) or _DOING.fullmatch(" ".join(words[1:2]))
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
     names = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
     if _ROLE.match(question):
@@ -234,6 +234,7 @@ _REPLY_WORDS = 8
 _DOING = regex(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can"
 )
+_TO_WHOM = regex(r"\W*[A-Z][\w'’-]+, (?:you|your)\b")
 _SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
 _NO_PROSE = regex(r"(?<!\S)(?:--?\w|(?=\S{0,200}?(?:://|\w=)))\S+")
 # One is meant, by name or as somebody's uncle: "operators" is no director.
@@ -256,7 +257,11 @@ _AGE = _pattern(
     rf"\b(?:1[0-9]|20)\d\d\b|\b(?:aged?|born|built|alter|geboren|gebaut|baujahr)\b|\b(?:{_SPANS})[ -](?:old|of age|alt)\b|"
     rf"\b(?:is|are|was|were|turn\w{{0,3}}|ist|sind|war|waren|wird)\s(?:\w+\s){{0,2}}(?:\d{{1,3}}|{COUNTING})(?:\s(?:{_SPANS})\b|[.,;!]|$)"
 )
-_MONEY = _pattern(rf"[$€£¥]|\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\.")
+# A sum of an invoice need not say its currency.
+_MONEY = _pattern(
+    rf"[$€£¥]|(?<![\d.,:])\d{{1,6}}(?:[.,]\d{{3}}){{0,3}}[.,]\d\d(?![\w.,:%]|\s[a-z°%])|"
+    rf"\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
+)
 _LENGTH = _pattern(rf"\d\s?(?:{_LENGTHS})\b")
 _DIMENSIONS = {
     kind: _pattern(rf"\b(?:{DEGREES[kind]}|{kind}|{nouns})\b")
@@ -270,7 +275,9 @@ _IN = (
 )
 _ARTICLE = "the|an?|our|my|its|their|your|de[mrsn]|die|das|eine[mrn]?"
 _SITE = _pattern(
-    rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{_MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://"
+    rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{_MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://|"
+    r"\b(?:room|hall|gate|stage|platform|berth|floor|desk|shelf|aisle|dock|raum|saal|halle|gleis|zimmer)\s(?:\d{1,4}[a-z]?|[b-z])\b|"
+    r"\b(?:university|college|school|institute|hospital|clinic|academy) of \w"
 )
 _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss|ß)e)")
 _PRICED = _pattern(
@@ -288,6 +295,8 @@ _SIZE = _pattern(
     rf"\d\s?(?:[kmgt]i?b|bytes?|lit(?:re|er)s?|cubic|square|quadrat\w*|m²|m³|hectares?|hektar|acres?|pages?|seats?|people|persons|members|{_LENGTHS})\b|"
     r"\b(?:size|large|big|small|huge|tiny|groß|klein)\b.{0,60}\d|\d.{0,60}\b(?:size|large|big|groß)\b"
 )
+# "The skew was 2.4 s", "a harvest of 9 kg".
+_MEASURED = _pattern(rf"{_SIZE.pattern}|\d\s?(?:[a-zµ]{{1,3}}|{_SPANS}|{_CURRENCIES}|%|°\w?)(?!\w)|[$€£¥]\s?\d")
 _SPEED = _pattern(
     r"\d\s?(?:km/h|mph|knots?|m/s|ms|s|kbit\S*|mbit\S*|gbit\S*|%|seconds?|minutes?|times)(?!\w)|"
     r"\d.{0,60} (?:per|an|a) (?:second|minute|hour|day)\b"
@@ -338,7 +347,7 @@ _NAMED = regex(r"(?<=[a-zäöüß,:] )[A-ZÄÖÜ][\wäöüß-]+|[“\"][^”\"]+
 
 _PRICE_ELSEWHERE = _pattern(
     r"\b(?:hoeveel|cu[aá]nto|combien|quanto|ile|сколько|скільки|hur mycket|hvor (?:mye|meget)|koliko?|cât|πόσο|ne kadar) "
-    r"(?:kost|cuest|co[uû]t|cost|cust|kosztuj|сто[ия]т|кошту|stoj|κοστίζ|tutuyor)"
+    r"(?:kost|cuest|co[uû]t|cost|cust|kosztow|kosztuj|сто[ия]|кошту|stoj|κοστίζ|tutuyor)"
 )
 _LENGTH_TITLES = _pattern(r"length|width|height|depth|distance|span|läng|breite|höhe|tiefe")
 
@@ -424,16 +433,16 @@ _FORMS = (
         is_distinctive=True,
     ),
     _Form(_pattern(HOW["speed"]), partial(_has, _SPEED), is_distinctive=True),
-    _Form(_pattern(rf"{HOW['temperature']}|\bwhat temperature\b"), partial(_has, _WARMTH), is_distinctive=True),
+    _Form(_pattern(rf"{HOW['temperature']}|\b(?:what|which) temperature\b"), partial(_has, _WARMTH), is_distinctive=True),
     _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
     _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True, titles=_OFTEN_TITLES),
-    _Form(_pattern(HOW["size"]), partial(_has, _SIZE), is_distinctive=True),
+    _Form(_pattern(HOW["size"]), partial(_has, _SIZE), is_distinctive=True, least=partial(_has, _MEASURED)),
     _Form(
         _pattern(rf"{HOW['level']}|\bhow much\b|^wie viel\b"),
         lambda text, question: _has_number(text if measured_in(text) else _YEARS.sub(" ", text), question),
     ),
     _Form(
-        _pattern(rf"^(?:what|which)(?:['’]s| is| are| was| were)? (?:(?:the|its|their) )?(?:\w+ )?(?:{_QUANTITIES})\b"),
+        _pattern(rf"^(?:what|which)(?:['’]s| is| are| was| were)? (?:(?:the|its|their) )?(?:\w+ ){{0,2}}(?:{_QUANTITIES})\b"),
         _has_number,
     ),
     _Form(_pattern(r"^(?:and |so |but )?(?:when|wann)\b|\b(?:from|until|since) when\b|\bwhat time\b"), _has_moment, is_time=True),

@@ -12,7 +12,16 @@ from collections.abc import Sequence
 from hive_mind.cognition.answering.headings import is_of_other_version, lacks_name_of_program, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.question_terms import asked_of
-from hive_mind.cognition.answering.wordings import content_terms, is_german, kin_of, measured_in, met_in, phrase_terms, phrases_of
+from hive_mind.cognition.answering.subject import refers
+from hive_mind.cognition.answering.wordings import (
+    content_terms,
+    is_german,
+    is_stated,
+    measured_in,
+    met_in,
+    phrase_terms,
+    phrases_of,
+)
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
@@ -32,8 +41,10 @@ def about_what_is_named(question: str, hits: Sequence[Hit]) -> frozenset[str]:
     terms_by_parent: dict[str, list[frozenset[str]]] = {}
     for parent, _, title in paths.values():
         terms_by_parent.setdefault(parent, []).append(met_in(terms_asked, phrase_terms(title)))
-    ids = set[str]()
+    ids, unseen = set[str](), _things_unseen(question, hits)
     for hit in hits:
+        if unseen and (refers(hit.fact) or not unseen.isdisjoint(tokenize(hit.fact.content))):
+            continue
         if any(is_other(question, hit.fact) for is_other in (is_of_another, is_of_other_version, lacks_name_of_program)):
             continue
         parent, _, title = paths.get(hit.fact.id, ("", "", ""))
@@ -45,6 +56,23 @@ def about_what_is_named(question: str, hits: Sequence[Hit]) -> frozenset[str]:
     return frozenset(ids)
 
 
+def _things_unseen(question: str, hits: Sequence[Hit]) -> frozenset[str]:
+    """Things of which a question names one that no fact found is about, and the facts others: the attic's of two sensors."""
+    words = asked_of(question).words
+    things = [(mark, thing) for mark, thing in _marked_things(question) if mark in words and thing.isalpha()]
+    # Of many facts others may tell of it.
+    if not things or len(hits) > _FEW_MAX:
+        return frozenset()
+    told = frozenset(pair for hit in hits for pair in _marked_things(hit.fact.content))
+    seen = frozenset[str]().union(*(phrases_of(hit.fact.content, hit.fact.concept, hit.fact.before) for hit in hits))
+    return frozenset(
+        term
+        for mark, thing in things
+        if not is_stated(mark, seen) and len({other for other, named in told if named == thing and other not in _ANY}) > 1
+        for term in tokenize(thing)
+    )
+
+
 _WORD = regex(r"[^\W_][\w'’-]*|[.,;:!?()|]")
 _SENTENCE_ENDS = (".", "!", "。")
 # In front of a thing they mean any of them, or say nothing.
@@ -54,7 +82,7 @@ _ANY = frozenset(
 # A verb follows, or what is asked for: "to catch up", "which team".
 _BEFORE_OTHERS = frozenset("to what which whose welche welcher welches".split())
 _PREPOSITIONS = frozenset("in on at of for from to with by near under over im am auf bei für von mit".split())
-_LETTERS_MIN, _LINK_MAX = 3, 2
+_LETTERS_MIN, _LINK_MAX, _FEW_MAX = 3, 2, 12
 _AUXILIARIES = frozenset("do does did can could will would must should may might shall".split())
 _LABEL = regex(r"[A-Z]|\d{1,6}")
 _LABELLED, _BEHIND = "#", ">"
@@ -78,7 +106,7 @@ def is_of_another(question: str, fact: Fact) -> bool:
     before = "" if fact.before.endswith(_SENTENCE_ENDS) else fact.before
     around = phrases_of(fact.content, fact.concept, fact.speaker, before, *map(title_of, fact.sources))
     return any(
-        _is_other(mark, thing, question, fact, around) for mark, thing in things if mark in words and not _is_stated(mark, around)
+        _is_other(mark, thing, question, fact, around) for mark, thing in things if mark in words and not is_stated(mark, around)
     )
 
 
@@ -91,7 +119,7 @@ def _is_other(mark: str, thing: str, question: str, fact: Fact, around: frozense
         verb = _verb_behind(thing, question)
         further = terms.words - terms.kinds - {mark, *tokenize(thing)} - (verb or frozenset())
         stated = around | measured_in(fact.content)
-        is_told = (bool(further) or verb is not None) and all(_is_stated(term, stated) for term in further)
+        is_told = (bool(further) or verb is not None) and all(is_stated(term, stated) for term in further)
     marks = {other for other, named in _marked_things(fact.content) if named == thing} if is_told else set()
     return bool(marks) and not any(
         other in _ANY or other in terms.words or (other.isdigit() and not is_labelled) for other in marks
@@ -105,10 +133,6 @@ def _verb_behind(thing: str, question: str) -> frozenset[str] | None:
     if _AUXILIARIES.isdisjoint(words[:place]):
         return frozenset() if place else None
     return frozenset(tokenize(" ".join(words[place + 1 : place + 2]))) or None
-
-
-def _is_stated(term: str, terms: frozenset[str]) -> bool:
-    return bool(met_in((term,), terms)) or not kin_of(term).isdisjoint(terms)
 
 
 @remembered(256)

@@ -14,7 +14,7 @@ _COUNT_WORD = regex(r"[\w.,'-]+")
 _COUNT = regex(rf"\d[\d.,]*|{COUNTING}|{NUMERAL_ELSEWHERE}|keine?")
 NUMBER_OF = r"(?:what|which)(?:['’]s| is| was| are) the (?:\w+ )?number of (?!(?:the|an?|our|my|its|their|your)\b)"
 _COUNTED = regex(
-    rf"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)|^{NUMBER_OF}"
+    rf"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)|^{NUMBER_OF}"
     r"(?P<nouns>[\w-]+(?: [\w-]+){0,2}?)(?= (?:in|of|on|at|for|per|that|which|a)\b|\W*$)",
     re.IGNORECASE,
 )
@@ -30,13 +30,18 @@ _COUNTED_WORDS = 3
 _ANYBODY = frozenset(("people", "persons", "personen", "leute", "times", "times.", "mal"))
 
 
+def counted_in(question: str) -> str:
+    """The words for what a question counts, "" where it counts nothing."""
+    match = _COUNTED.search(question)
+    return (match["noun"] or match["nouns"]) if match else ""
+
+
 def has_count(text: str, question: str) -> bool:
     """A number before what is counted, or after its label. A reply in a few words need not say again what it counts."""
     numbers_asked = set(FIGURE.findall(question.casefold()))
     words = _COUNT_WORD.findall(text.casefold())
     counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in numbers_asked}
-    match = _COUNTED.search(question)
-    nouns = (match["noun"] or match["nouns"]) if match else ""
+    nouns = counted_in(question)
     noun_terms = frozenset[str]() if nouns.casefold() in _ANYBODY else terms_in(nouns)
     at = [number for number, word in enumerate(words) if noun_terms.intersection(tokenize(word))]
     if not noun_terms or _OF_THEM.search(text) or noun_terms & measured_in(text):
@@ -46,6 +51,5 @@ def has_count(text: str, question: str) -> bool:
 
 def is_counted(text: str, question: str) -> bool:
     """Whether a text that tells of what its value counts means what is asked for: "this many seconds" are no workers."""
-    counted, match = _COUNTED_HERE.search(text), _COUNTED.search(question)
-    nouns = terms_in((match["noun"] or match["nouns"]) if match else "")
+    counted, nouns = _COUNTED_HERE.search(text), terms_in(counted_in(question))
     return not nouns.isdisjoint(terms_in(counted["nouns"] if counted else text))

@@ -5,12 +5,11 @@ indefinite one, asks for a definition. A name with digits says little by itself:
 """
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from hive_mind.cognition.answering.headings import title_of
 from hive_mind.cognition.answering.wordings import REFERRING
-from hive_mind.cognition.extraction.separated import is_table_row, record_of
+from hive_mind.cognition.extraction.separated import fields_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import HAN
 from hive_mind.ranking.tokens import terms_in, tokenize
@@ -84,15 +83,9 @@ def may_define(question: str, fact: Fact) -> bool:
     term_asked = _asked(one_line)
     if term_asked is None:
         return True
-    if fields := _fields(fact):
+    if fields := fields_of(fact).values():
         return any(tuple(tokenize(field)) == term_asked.words for field in fields)
     return _is_titled(term_asked, fact) or any(_says(term_asked, part) for part in _SENTENCE_ENDS.split(_statement_text(fact)))
-
-
-def _fields(fact: Fact) -> Sequence[str]:
-    """Those of a row of a table; none of any other fact."""
-    record = record_of(fact)
-    return record.fields if record else fact.content.split("|") if is_table_row(fact) else ()
 
 
 @remembered(64)

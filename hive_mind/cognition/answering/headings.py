@@ -13,7 +13,7 @@ from itertools import chain, takewhile
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.wordings import met_in, phrases_of
-from hive_mind.cognition.extraction.separated import heads_of
+from hive_mind.cognition.extraction.separated import REFERRED, heads_of
 from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.cognition.temporal import moments
 from hive_mind.model.fact import Fact, places_in
@@ -49,6 +49,17 @@ _DOTTED = regex(r"(?<![\w@./:-])[^\W\d_]\w+(?:\.[^\W\d]\w+)+(?![\w@/:-])")
 _CODED = regex(r"(?<![\w@./:-])(?:--[^\W\d_][\w-]+|[^\W\d_]+(?:_[^\W_]+)+)(?![\w@/:-])")
 _NO_WORD = regex(r"[\W_]+")
 
+# A reference says who wrote what, and a line of a log that something went wrong, without these words.
+_UNSAID_IN = (
+    (
+        REFERRED,
+        frozenset(tokenize("write wrote written publish published publisher author authors appear appeared year paper book")),
+    ),
+    (
+        regex(r"^\W?\d.{10,80}\b(?:ERROR|FATAL|CRITICAL)\b"),
+        frozenset(tokenize("fail failed fails failure error crash crashed wrong")),
+    ),
+)
 _NAME_PART = regex(r"\w+")
 # A setting with its value; a release with its date is none.
 _SETTING = regex(
@@ -195,6 +206,8 @@ def unsaid(question: str, fact: Fact) -> frozenset[str]:
     """The word for what happened in a version, or what a function does, which a fact need not say, as its heading is that."""
     if call := _call_in(question, fact):
         return terms_in(call[1])
+    if deeds := next((deeds for form, deeds in _UNSAID_IN if form.search(fact.content)), None):
+        return deeds & terms_in(question)
     is_when, versions, words = _asked(question)
     headings = headings_of(fact)
     if not versions or not all(is_version_in(version, headings) for version in versions):

@@ -64,11 +64,16 @@ _KINDS = frozenset(tokenize("kind kinds type types sort sorts number name names 
 _DONE = regex(r"[a-z]{2,20}[^e\W]ed")
 _LIGHT_VERBS = frozenset(
     """
-    go goes come get take need use find put give keep have has had be do done want live tell tells show shows fit fits like
+    go goes come get gets run runs take need use find put give keep have has had be do done want live tell tells show shows fit
+    fits like
     cost costs mean happen work available used needed taken found given kept said got becom become kostet tried try tries told set
     acronym
     """.split()
 )
+LIGHT = frozenset(tokenize(" ".join(_LIGHT_VERBS)))
+"""The terms of verbs that say little of what is done."""
+# The deed is often left out: "Keynote: Lina Petrova".
+_LIGHT_DEEDS = frozenset(tokenize("give hold get"))
 # They say how or when, and not what.
 _ADVERBS = frozenset(
     """
@@ -277,7 +282,7 @@ def asked_of(question: str) -> QuestionTerms:
     # "Is the port 8443?" is answered by another number as well.
     numbers |= frozenset() if intent_of(question).kind is Kind.YES_NO else figures_in(question) - dated
     roles, deed_terms = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
-    deeds = frozenset(term for term in deed_terms if not is_had(term))
+    deeds = frozenset(term for term in deed_terms if not is_had(term)) - _LIGHT_DEEDS
     # The share of words in what a search is asked for. Of the parts of a word that a text has, every second is indexed.
     searched = question_terms(question)
     parts = sum(term.startswith(GRAM) for term in searched)

@@ -32,7 +32,7 @@ from hive_mind.cognition.answering.relevance import (
 from hive_mind.cognition.answering.subject import only_asks
 from hive_mind.cognition.answering.wordings import REFERRING, measured_in, met_in
 from hive_mind.cognition.extraction.sentences import is_note
-from hive_mind.cognition.extraction.separated import is_table_row, message_of, record_of
+from hive_mind.cognition.extraction.separated import is_record, message_of
 from hive_mind.cognition.iso import readable
 from hive_mind.cognition.temporal import relative_moments
 from hive_mind.memory.disputes import corrections_of, dispute_text, later_first, replaces
@@ -94,7 +94,13 @@ def chosen(
     """
     # All of them have the identifier, itself or by another name.
     terms_wanted = (terms.words | terms.names) or terms.identifiers
-    left = [_offered(terms, candidate, score) for candidate, score in ranked]
+    is_told = any(candidate.answers and (candidate.found.is_row or candidate.found.is_typed) for candidate, _ in ranked)
+    # Beside the very field the others of its record say nothing.
+    left = [
+        _offered(terms, candidate, score)
+        for candidate, score in ranked
+        if candidate.answers or not (is_told and names_only(terms, candidate))
+    ]
     quotes: list[_Offered] = []
     missing, unstated = terms_wanted, [part.words for part in parts if part.words]
     while left and len(quotes) < quotes_max:
@@ -312,7 +318,7 @@ def _notes(hit: Hit, *, is_carried: bool, question: str) -> list[str]:
     fact = hit.fact
     message = fact.content.removeprefix(f"{fact.speaker}: ")
     around = notes_around(question, fact) if question else []
-    is_row = is_table_row(fact) or record_of(fact) is not None
+    is_row = is_record(fact)
     # The time in front of a log line is shown as the time it was said.
     relative = relative_moments(message_of(message), fact.said_at)
     notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]

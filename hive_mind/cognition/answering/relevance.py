@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, answering_names, as_written, described_in
 from hive_mind.cognition.answering.answer_forms import holds_distinctive, lacks_form, may_answer
 from hive_mind.cognition.answering.counterparts import about_what_is_named
+from hive_mind.cognition.answering.counts import counted_in
 from hive_mind.cognition.answering.definition import may_define
 from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, projects_named, titles_of, unsaid, value_of
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of, qualifiers_in
+from hive_mind.cognition.answering.records import is_field_asked
 from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, said_in, stated
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
@@ -23,14 +25,14 @@ from hive_mind.cognition.answering.wordings import (
     degree_in,
     is_german,
     is_in_compound,
-    kin_of,
+    is_stated,
     likeness,
     measured_in,
     met_in,
     phrase_terms,
     phrases_of,
 )
-from hive_mind.cognition.extraction.separated import heads_of, is_table_row, message_of, record_of
+from hive_mind.cognition.extraction.separated import heads_of, is_record, message_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
@@ -98,7 +100,7 @@ class Relevant:
     @property
     def states_more(self) -> bool:
         """Whether it answers by more than naming what is asked about."""
-        return self.answers and (self.found.weighted > 0 or self.found.is_typed)
+        return self.answers and (self.found.weighted > 0 or self.found.is_typed or self.found.is_row)
 
 
 # Added to what was asked, in letters: half of a short question is weaker evidence than half of a long one.
@@ -134,7 +136,6 @@ _PRICED = regex(
 )
 _OF_A_KIND = regex(r"^(?:and |so |but )?(?:which|how (?:much|many)|welche[rsnm]?|wie ?viele?)\b", re.IGNORECASE)
 _FIELD_ENDS = regex(r"[,;]")
-_COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 
 
 def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
@@ -154,9 +155,9 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
         return None
     must = terms.identifiers | terms.names
     around = titles | (before if _hangs(fact) else frozenset())
-    is_row = is_named and _is_row(fact)
+    is_row = is_named and is_record(fact)
     met_names = subject | named
-    is_own = bool(met_names) or any(_is_stated(term, own) for term in terms.words)
+    is_own = bool(met_names) or any(is_stated(term, own) for term in terms.words)
     met = met_in(terms.words, own | around)
     if terms.of_words < 1:
         met |= {term for term in terms.words - met if likeness(term, own | around) or is_in_compound(term, own)}
@@ -195,16 +196,11 @@ def _subject(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozens
 
 def _kinds_stated(terms: QuestionTerms, fact: Fact) -> frozenset[str]:
     """The kinds that a fact can tell without naming them: where a figure is wanted, it has to have one to tell."""
-    if not terms.kinds or record_of(fact) is not None:
+    if not terms.kinds or is_record(fact):
         return frozenset()
     wanted = terms.words | terms.names | terms.identifiers
     has_figure = any(_DIGIT.search(term) for term in terms_in(fact.content) - wanted)
     return terms.kinds if has_figure else terms.kinds - FIGURE_KINDS if terms.of_words == 1 else frozenset()
-
-
-def _is_stated(term: str, terms: frozenset[str]) -> bool:
-    """In this or another wording or form of the word."""
-    return bool(met_in((term,), terms)) or not kin_of(term).isdisjoint(terms)
 
 
 def _hangs(fact: Fact) -> bool:
@@ -212,10 +208,6 @@ def _hangs(fact: Fact) -> bool:
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     first = next(iter(said.split(maxsplit=1)), "").casefold().strip(",.!")
     return not fact.before.endswith(_SENTENCE_ENDS) or first in REFERRING or first in _GOING_ON
-
-
-def _is_row(fact: Fact) -> bool:
-    return record_of(fact) is not None or is_table_row(fact)
 
 
 def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[Relevant]:
@@ -248,7 +240,7 @@ def _of_projects_named(question: str, hits: Sequence[Hit]) -> list[Hit]:
 
 def _is_picked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     terms = _terms_of(fact)
-    return all(_is_stated(term, terms) for term in asked.roles | asked.deeds | qualifiers_in(question))
+    return all(is_stated(term, terms) for term in (asked.roles | asked.deeds | qualifiers_in(question)) - asked.kinds)
 
 
 def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> tuple[str, ...]:
@@ -294,6 +286,8 @@ def _judged_alone(question: str, terms: QuestionTerms, hit: Hit, settings: Relev
     # "It is 84 metres long" has the word that asks how long.
     is_own = found.is_own or not degree_in(question).isdisjoint(terms_in(part.fact.content))
     found = replace(found, is_typed=_is_typed(question, terms, part.fact), is_own=is_own)
+    if is_field_asked(question, terms, part.fact):
+        found, terms = replace(found, is_row=True), replace(terms, deeds=frozenset())
     # "Which vendor built pump-house-7?": of a thing of a kind a fact that has nothing but the identifier says nothing.
     if _OF_A_KIND.match(question) and not (found.weighted or found.is_row or any(map(VERSION.fullmatch, terms.identifiers))):
         found = replace(found, covered=0.0)
@@ -330,7 +324,7 @@ def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSett
 
 def _states(question: str, terms: QuestionTerms, hit: Hit, found: Judgement, settings: RelevanceSettings) -> bool:
     """Whether a fact says enough of what is asked, and the very thing, or holds it."""
-    return found.is_typed or (_answers(found, hit, settings) and _states_focus(question, terms, hit, settings))
+    return found.is_typed or found.is_row or (_answers(found, hit, settings) and _states_focus(question, terms, hit, settings))
 
 
 def _states_focus(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -340,7 +334,7 @@ def _states_focus(question: str, asked: QuestionTerms, hit: Hit, settings: Relev
     """
     focus = focus_of(question) - asked.kinds
     terms = _terms_of(hit.fact)
-    if not focus or _is_row(hit.fact) or any(_is_stated(term, terms) for term in focus):
+    if not focus or is_record(hit.fact) or any(is_stated(term, terms) for term in focus):
         return True
     if any(len(code) >= CODE_LETTERS_MIN for code in asked.identifiers & terms) or asked.words & measured_in(hit.fact.content):
         return True
@@ -362,10 +356,10 @@ def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: Releva
         return True
     fact = hit.fact
     terms = _terms_of(fact) | terms_in(fact.speaker) | titles_of(fact)
-    if not all(_is_stated(term, terms) for term in _priced_in(question) & topic):
+    if not all(is_stated(term, terms) for term in _priced_in(question) & topic):
         return False
     is_named = not (asked.names | asked.identifiers).isdisjoint(terms)
-    return is_named or any(_is_stated(term, terms) or (german and is_in_compound(term, terms)) for term in topic)
+    return is_named or any(is_stated(term, terms) or (german and is_in_compound(term, terms)) for term in topic)
 
 
 def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -389,13 +383,13 @@ def _is_of_that_time(question: str, fact: Fact) -> bool:
 
 def _is_row_of(question: str, fact: Fact) -> bool:
     """Whether a fact is a row that has what is counted, as a field or as a column."""
-    counted = _COUNTED.search(question)
-    if counted is None or not _is_row(fact):
-        return _is_row(fact)
+    counted = counted_in(question)
+    if not counted or not is_record(fact):
+        return is_record(fact)
     # The contents of the first column are counted by the rows.
     head, _, titles = _FIELD_ENDS.sub("|", fact.before.strip("| ")).partition("|")
     terms = terms_in(f"{titles} {fact.content}") - terms_in(head)
-    return any(_is_stated(term, terms) for term in tokenize(counted["noun"]))
+    return any(is_stated(term, terms) for term in tokenize(counted))
 
 
 def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:

@@ -19,7 +19,7 @@ from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.headings import title_of
 from hive_mind.cognition.answering.quoting import quotation
 from hive_mind.cognition.answering.wordings import met_in
-from hive_mind.cognition.extraction.separated import is_table_row, record_of
+from hive_mind.cognition.extraction.separated import fields_of, is_table_row
 from hive_mind.cognition.temporal import moments
 from hive_mind.counted import IN_A_LINE, counted
 from hive_mind.model.aggregation import Aggregated, Aggregation, moment_ms
@@ -208,7 +208,7 @@ def needs_tally(question: str, tally: Tally, answer: Answer) -> bool:
     facts = [hit.fact for hit in answer.sources]
     if tally.kind == "count" and (nouns := tally.terms & _PEOPLE):
         return not any(nouns & terms_in(fact.content) for fact in facts)
-    return all(_fields_of(fact) or lacks_form(question, fact) for fact in facts)
+    return all(fields_of(fact) or lacks_form(question, fact) for fact in facts)
 
 
 def _period(match: re.Match[str] | None) -> str:
@@ -298,7 +298,7 @@ def _of_table(tally: Tally, facts: Sequence[Fact]) -> list[_Unit]:
     """The rows that count, of the one table whose name the question has."""
     tables: dict[tuple[str, frozenset[str], frozenset[str]], list[_Unit]] = {}
     for fact in facts:
-        if fields := _fields_of(fact):
+        if fields := fields_of(fact):
             # Of several tables in one file each has its heading.
             is_headed = is_table_row(fact) and fact.concept not in fact.content
             names = terms_in(fact.concept if is_headed else " ".join(map(title_of, fact.sources)))
@@ -324,9 +324,7 @@ def _of_facts(tally: Tally, facts: Sequence[Fact]) -> list[_Unit]:
     if not nouns or not terms or (tally.kind != "most" and not nouns & _FACT_NOUNS and len(terms) < _FACTS_MIN):
         return []
     units = [
-        _Unit(fact, terms_in(fact.content) | terms_in(fact.concept) | _speaker(fact), {})
-        for fact in facts
-        if not _fields_of(fact)
+        _Unit(fact, terms_in(fact.content) | terms_in(fact.concept) | _speaker(fact), {}) for fact in facts if not fields_of(fact)
     ]
     meeting = _meeting(replace(tally, terms=terms), units)
     # Where some name the kind of thing, the others are of another.
@@ -348,19 +346,3 @@ def _meeting(tally: Tally, units: Sequence[_Unit]) -> list[_Unit]:
 
 def _speaker(fact: Fact) -> frozenset[str]:
     return terms_in(fact.speaker)
-
-
-def _fields_of(fact: Fact) -> dict[str, str]:
-    """The fields of a row by the titles of their columns; none for what is no row."""
-    if is_table_row(fact):
-        titles, values = (_cells(text) for text in (fact.before, fact.content))
-    elif record := record_of(fact):
-        separator = ";" if ";" in record.header and "," not in record.header else ","
-        titles, values = [title.strip() for title in record.header.split(separator)], list(record.fields)
-    else:
-        return {}
-    return dict(zip(map(str.casefold, titles), values, strict=True)) if len(titles) == len(values) else {}
-
-
-def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip().strip("|").split("|")]

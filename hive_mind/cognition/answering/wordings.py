@@ -350,6 +350,11 @@ def met_in(terms_asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
     return frozenset(term for term in terms_asked if term in terms or not _same().get(term, frozenset()).isdisjoint(terms))
 
 
+def is_stated(term: str, terms: frozenset[str]) -> bool:
+    """In this or another wording or form of the word."""
+    return bool(met_in((term,), terms)) or not kin_of(term).isdisjoint(terms)
+
+
 LIKENESS_MIN = 0.5
 """Of less likeness, words are not forms of one."""
 _ALIKE_LETTERS_MIN = 4

@@ -12,9 +12,9 @@ from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
 
-from hive_mind.cognition.extraction.fields import laid_out
+from hive_mind.cognition.extraction.fields import apart, laid_out
 from hive_mind.cognition.extraction.messages import as_conversation, speakers_of, turn_of
-from hive_mind.cognition.extraction.separated import FrontMatter, Rows, front_matter, log_line_of, rows_of, with_tabs
+from hive_mind.cognition.extraction.separated import REFERRED, FrontMatter, Rows, front_matter, log_line_of, rows_of, with_tabs
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, as_items, is_polite, is_question, is_statement
 from hive_mind.regex import regex
 
@@ -99,7 +99,10 @@ _VERSION = regex(r"\d\.\d")
 _CHECKED = regex(r"\A\[[ xX]\]\s+")
 _QUOTE = regex(r"(?:>[ \t]?){1,8}")
 _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
-_KEYED = regex(r"[^\s:.][^:.]{0,40}(?::\s|：)|[\w.-]{1,60}\s?=\s?\S")
+# A key with its value, a requirement ("django==4.2"), and what begins at a time until another.
+_KEYED = regex(
+    r"[^\s:.][^:.]{0,40}(?::\s|：)|[\w.-]{1,60}(?:\[[\w,-]{1,60}\])?\s?[=~!<>]?=\s?\S|\d{1,2}[:.]\d\d(?:\s?[-–—]\s?\d|\s\s)"
+)
 _COLUMNS = regex(r"\S\s{3}")
 # The value of the setting that the heading names.
 _DEFAULT = regex(
@@ -119,7 +122,9 @@ def blocks(text: str) -> list[Block]:
     head = front_matter(lines)
     lines = as_items(as_conversation(lines if head is None else lines[head.lines :]))
     speakers = speakers_of(lines)
-    lines = lines if speakers or _has_fence(lines) else laid_out(list(with_tabs(lines)))
+    # Lines above the first who speaks are laid out as any text.
+    talk = next((place for place, line in enumerate(lines) if turn_of(line.strip(), speakers)), len(lines))
+    lines = lines if _has_fence(lines) else [*laid_out(list(with_tabs(list(apart(lines[:talk]))))), *lines[talk:]]
     layouter = _Layouter(speakers)
     if head is not None:
         layouter.state(head, lines)
@@ -202,6 +207,10 @@ class _Layouter:
             start = sum(1 for _ in leading)
             if has_words and (start or self._is_introduced) and self._is_list(paragraph[start:]):
                 paragraph[start:] = [f"- {line.strip()}" for line in paragraph[start:]]
+            if has_words and len(paragraph) > 1 and all(map(REFERRED.match, map(str.strip, paragraph))):
+                self._close()
+                self.blocks += (Block(line.strip(), Layout.RECORD, self._headings, lead=self._heading) for line in paragraph)
+                continue
             table = self._table(paragraph[start:]) if has_words and self._code is None else None
             for line in paragraph if table is None else paragraph[:start]:
                 self._read(line)
@@ -309,7 +318,7 @@ class _Layouter:
             self._begin_section(title, level)
         elif turn is not None:
             self._start(Block(turn.text, Layout.UTTERANCE, speaker=turn.speaker, stamp=turn.stamp))
-        elif line.startswith("|") and line.endswith("|"):
+        elif line[:1] in ("|", "+") and line.endswith(line[0]) and (line[0] == "|" or _TABLE_RULE.fullmatch(line)):
             self._read_row(line)
         elif item := _ITEM.match(line):
             self._start_item(line[item.end() :])
@@ -338,7 +347,8 @@ class _Layouter:
 
     def _read_row(self, line: str) -> None:
         if _TABLE_RULE.fullmatch(line):
-            if self._open is not None and self._open.layout is Layout.ROW:
+            # A table that is drawn has rules above its titles and below its rows.
+            if self._open is not None and self._open.layout is Layout.ROW and not self._lead.startswith("|"):
                 above = (self._heading, self._lead.rstrip(":")) if self._lead.endswith(":") else ()
                 self._table_topic = ": ".join(filter(None, above))
                 self._lead, self._open = self._open.text, None
@@ -392,8 +402,9 @@ class _Layouter:
         return self._headings[-1].title if self._headings else ""
 
     def _begin_section(self, title: str, level: int) -> None:
-        if self._headings_seen == 1 and not self.blocks and level <= self._headings[0].level:
-            # Nothing but other headings stands below it: all of them do.
+        is_subtitled = [block.layout for block in self.blocks] == [Layout.PROSE] and not self.blocks[0].text.endswith(_STOPS)
+        if self._headings_seen == 1 and (not self.blocks or is_subtitled) and level <= self._headings[0].level:
+            # Nothing but a line and other headings stands below it: all of them do.
             self._headings = (replace(self._headings[0], level=-1),)
         self._headings_seen += 1
         above = tuple(heading for heading in self._headings if heading.level < level)

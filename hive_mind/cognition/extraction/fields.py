@@ -14,6 +14,8 @@ from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, is_stateme
 from hive_mind.regex import regex
 
 _FIELD = regex(r"(?P<key>[^\s:=|#>*+\[-][^:=|]{0,40}?)\s{0,2}(?::\s+|：|=\s{0,2})(?P<value>[^\s=].*)")
+# "celery[redis]>=5.3,<6"
+_REQUIRED = regex(r"(?P<key>[\w.-]{1,60})(?:\[[\w,-]{1,60}\])?\s?[=~<>!]=\s?\d.*")
 _KEY_OR_FIELD = regex(r"(?:-\s+)?(?:\"[^\"]{1,60}\"|[^\s:=|#>*+\"-][^:=|\"]{0,60}):(?:\s+(?P<value>\S.*))?")
 _SIGN = regex(r"[:：=]|[{(]\s{0,3}$")
 _ITEM = regex(r"-\s+\S")
@@ -22,14 +24,30 @@ _NO_TITLE = regex(r"[-*+•▪◦>|#`$/]|\d{1,3}[.)]\s")
 _RULE = regex(r"-{3,}|={3,}")
 _OPEN = ("{", "(")
 _REMARK = regex(r"(?:--|//+|#+|/?\*+/?)\s*")
+_GAP = regex(r"\s{2,}")
+_REMARKED = regex(r"[;#]")
 _FENCES = ("```", "~~~")
 _NAMING_CHARS_MAX, _BELOW_MIN = 60, 2
 _TITLE = "###### "
+_ABOUT = frozenset((*NAMES, *"patient patiente paziente paciente пациент client customer employee candidate student".split()))
 
 
 def is_field(line: str) -> bool:
     """Whether a line is a key with its value."""
-    return _FIELD.fullmatch(line.strip()) is not None
+    return key_of(line) != ""
+
+
+def key_of(line: str) -> str:
+    """The key that a line gives a value, "" for any other line."""
+    match = _REQUIRED.fullmatch(line.strip()) or _FIELD.fullmatch(line.strip())
+    return match["key"] if match else ""
+
+
+def apart(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, with fields that stand beside each other below each other: "Type: Bug   Priority: P1"."""
+    for line in lines:
+        parts = _GAP.split(line.strip()) if ":" in line else ()
+        yield from parts if len(parts) > 1 and all(map(is_field, parts)) else (line,)
 
 
 def laid_out(lines: Sequence[str]) -> Sequence[str]:
@@ -104,18 +122,23 @@ def _indent(line: str) -> int:
 
 def _titled(lines: Sequence[str]) -> Iterator[str]:
     groups = list(_groups(lines))
-    keys = Counter(_key(group[0]) for group in groups if _is_card(group))
+    keys = Counter(key_of(group[0]).casefold() for group in groups if _is_card(group))
+    first = next((group for group in groups if group[0].strip()), [""])
+    key = key_of(first[0])
+    if key.casefold() in _ABOUT and sum(key_of(line) == key for line in lines) == 1:
+        # All of the text is about whom or what it names first.
+        yield from (f"# {first[0].strip()}", "")
     for group in groups:
-        if _is_card(group) and keys[_key(group[0])] > 1:
+        if _is_card(group) and keys[key_of(group[0]).casefold()] > 1:
             yield from ("", f"{_TITLE}{_name_of(group)}", "")
         is_titled = False
         for place, line in enumerate(group):
             following = group[place + 1 : place + 1 + _BELOW_MIN]
-            if (is_titled or not place) and (title := _title(line, following)):
+            if (is_titled or not place or _REMARKED.match(group[place - 1])) and (title := _title(line, following)):
                 is_titled = True
                 if _SECTION.fullmatch(line.strip()):
                     title = ": ".join((title, *_names_in(group[place + 1 :])))
-                yield from ("", f"{_TITLE}{title}", "")
+                yield from ("", f"{'# ' if group is first and not place else _TITLE}{title}", "")
                 if title != line.strip() or not is_statement(line):
                     continue
             yield line
@@ -138,11 +161,6 @@ def _groups(lines: Sequence[str]) -> Iterator[list[str]]:
 
 def _is_card(lines: Sequence[str]) -> bool:
     return len(lines) >= _BELOW_MIN and all(map(is_field, lines))
-
-
-def _key(line: str) -> str:
-    match = _FIELD.fullmatch(line.strip())
-    return match["key"].casefold() if match else ""
 
 
 def _name_of(group: Sequence[str]) -> str:

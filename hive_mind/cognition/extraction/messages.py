@@ -79,7 +79,8 @@ _WORDS_OF_LISTS = frozenset(
 def speakers_of(lines: Iterable[str]) -> frozenset[str]:
     """The labels that speak somewhere in these lines, case-folded. Empty for a text that is no conversation."""
     speaking: set[str] = set()
-    labelled: set[str] = set()
+    labelled = Counter[str]()
+    is_stamped = False
     stating: Counter[str] = Counter()
     roles = 0
     turns = total = 0
@@ -90,18 +91,21 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
             continue
         turns += 1
         label = turn.speaker.casefold()
-        labelled.add(label)
+        labelled[label] += 1
+        is_stamped = is_stamped or turn.stamp != ""
         roles += label in _ROLES
         stating[label] += turn.text.endswith(SENTENCE_STOPS) and turn.text.count(" ") >= _SENTENCE_SPACES_MIN
         if turn.stamp or _SPEECH.search(turn.text) or turn.text.endswith("?"):
             speaking.add(label)
     # "Customer: Alpine Railways" and "System: Debian 12" are lines of a form.
-    speaking |= labelled & _ROLES if roles > 1 else set()
+    speaking |= labelled.keys() & _ROLES if roles > 1 else set()
     # Keys come once; somebody who says whole sentences beside another comes again.
     if len(labelled) > 1 and turns == total:
         speaking |= {label for label, times in stating.items() if times > 1}
-    # Where half of the lines are labelled and somebody speaks, the others who are named speak as well.
-    return frozenset(labelled if speaking and turns * 2 >= total else speaking)
+    # Where half of the lines are labelled and somebody speaks, the others who are named speak as well; where others do so at a
+    # time, only with a sentence or more than once: "Reporter: Nadia Bello" above dated comments is a field.
+    others = {label for label, times in labelled.items() if times > 1 or stating[label] or not is_stamped}
+    return frozenset(speaking | others if speaking and turns * 2 >= total else speaking)
 
 
 def turn_of(line: str, speakers: frozenset[str]) -> DialogueLine | None:
@@ -143,6 +147,13 @@ _FIELDS = {
     "what": "subject betreff objet asunto oggetto assunto onderwerp ämne emne тема 主题 主旨 件名",
 }
 _KINDS = {name: kind for kind, names in _FIELDS.items() for name in names.split()}
+# "> On Mon, 4 May 2026 at 11:02, Sam Khoury wrote:", above what is answered.
+_WROTE = regex(
+    r"(?:>\s?){0,8}(?:On|Am|Le|El|Il|Op|Em|Den|W dniu)\s(?:[^\W\d_]{2,12}[.,]{1,2}\s)?(?P<when>.{6,60}?),?\s"
+    r"(?:(?P<who>[^\W\d_][^\d:]{1,80}?),?\s(?:wrote|a écrit|escribió|escreveu|ha scritto|schreef|skrev|napisał\(?a?\)?)"
+    r"|schrieb\s(?P<name>[^\W\d_].{1,80}?))\s?:"
+)
+_QUOTED = regex(r"(?:>\s?){1,8}")
 _HEAD_LINES_MAX = 12
 # Twelve letters are the longest name of a field.
 _FIELD_CHARS_MAX, _LABEL_CHARS_MAX = 20, 90
@@ -159,9 +170,11 @@ _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,3})?)?(?:\s?[apAP]\.?[mM]\.?)?"
 _DAY = (
     r"[^\W\d_]{3,9}\.?\s\d{1,2},?\s\d{4}|\d{1,2}\.?\s[^\W\d_]{3,9}\.?\s\d{4}|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|(?i:today|yesterday)"
 )
+_WEEKDAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},?"
 _LABEL = regex(
-    r"(?P<who>[^\W\d_](?:[\w .'’-]{0,60}[\w.])??)[*_]{0,3}(?P<verb>\s(?:commented|wrote|replied|said|opened this \w{1,10}))?"
-    rf"(?:\son)?\s{{0,4}}[-–—|,·(\[]?\s{{0,4}}(?<=[\s(\[])(?P<when>(?:{_DAY})(?:(?:,|\sat)?\s?{_CLOCK})?|{_CLOCK})[)\]]?"
+    r"(?:by\s)?(?P<who>[^\W\d_](?:[\w .'’-]{0,60}[\w.])??)[*_]{0,3}"
+    r"(?P<verb>\s(?:commented|wrote|replied|said|opened this \w{1,10}))?(?:\son)?"
+    rf"\s{{0,4}}[-–—|,·»(\[]?\s{{0,4}}(?<=[\s(\[])(?:{_WEEKDAY}\s)?(?P<when>(?:{_DAY})(?:(?:,|\sat)?\s?{_CLOCK})?|{_CLOCK})[)\]]?"
 )
 _COPIED = regex(r"\S\s{2}\d{1,2}:\d{2}(?:\s?[AP]M)?\s*$")
 _LABELS_MIN = 3
@@ -186,8 +199,25 @@ class _Message:
     lines: Sequence[str]
 
 
+_IN_BRACKETS = regex(rf"(?P<when>\[?{_STAMP}\]?\s{{1,4}})?<[@+%~& ]?(?P<who>[^\s<>/@:]{{1,40}})>\s+(?P<said>\S.*)")
+_TALKING_MIN = 2
+_COMMIT = regex(r"commit (?P<id>[0-9a-f]{7,40})\b.*")
+_COMMIT_FIELD = regex(r"(?P<key>Author|Date|AuthorDate|Merge|Commit|CommitDate):\s+(?P<value>\S.*)")
+
+
 def as_conversation(lines: Sequence[str]) -> Sequence[str]:
     """The lines with each message as turns of a conversation; as they are where no message is among them."""
+    if any(map(_COMMIT.fullmatch, lines)):
+        return list(_commits(lines))
+    bracketed = [_IN_BRACKETS.fullmatch(line.strip()) for line in lines]
+    if sum(map(bool, bracketed)) >= _TALKING_MIN:
+        # Other lines, such as "* ana waves", go on in no message.
+        pairs = zip(lines, bracketed, strict=True)
+        return [
+            part
+            for line, match in pairs
+            for part in ([f"{match['when'] or ''}{match['who']}: {match['said']}"] if match else ["", line])
+        ]
     heads = list(_mail_heads(lines)) or _labels(lines)
     if not heads:
         return lines
@@ -202,6 +232,22 @@ def as_conversation(lines: Sequence[str]) -> Sequence[str]:
         answer = _Message(replace(heads[0], who=heads[0].to, when=""), before)
         return list(_written([*reversed(messages), answer]))
     return [*before, "", *_written(reversed(messages) if _is_newest_first(heads) else messages)]
+
+
+def _commits(lines: Sequence[str]) -> Iterator[str]:
+    """Each commit of a log as an item, with its author, time and id; the rest of its message stands below that."""
+    commit, fields, is_begun = "", dict[str, str](), False
+    for line in lines:
+        if match := _COMMIT.fullmatch(line):
+            commit, fields, is_begun = match["id"], {}, False
+        elif commit and not is_begun and (field := _COMMIT_FIELD.fullmatch(line)):
+            fields[field["key"]] = field["value"]
+        elif commit and line.strip() and not is_begun:
+            who, when = name_of(fields.get("Author", "")), fields.get("AuthorDate", fields.get("Date", ""))
+            yield f"- {line.strip()} ({', '.join(filter(None, (who, when, f'commit {commit}')))})"
+            is_begun = True
+        else:
+            yield f"  - {line.strip()}" if commit and line.strip() else line
 
 
 def holds_mail(lines: Sequence[str]) -> bool:
@@ -223,6 +269,8 @@ def name_of(text: str) -> str:
 def turns(who: str, when: str, lines: Sequence[str]) -> Iterator[str]:
     """The words of one message as turns of a conversation, a paragraph each; lists and code stand for themselves."""
     label = f"[{when}] {who}: " if when else f"{who}: " if who else ""
+    if all(_QUOTED.match(line) for line in lines if line.strip()):
+        lines = [_QUOTED.sub("", line, count=1) for line in lines]
     for has_words, run in groupby(lines, key=lambda line: bool(line.strip())):
         paragraph = [line.rstrip() for line in run if not _DIVIDER.fullmatch(line.strip())]
         if not has_words or not paragraph:
@@ -256,6 +304,8 @@ def _mail_heads(lines: Sequence[str]) -> Iterator[_Head]:
         if place >= end and _kind_of(line) and (head := _mail_head(lines, place)):
             yield head
             end = head.end
+        elif (wrote := _WROTE.fullmatch(line.strip())) and any(line.startswith(">") for line in lines[place : place + 3]):
+            yield _Head(place, place + 1, name_of(wrote["who"] or wrote["name"]), _stamp(wrote["when"]))
 
 
 def _kind_of(line: str) -> str:
@@ -301,9 +351,11 @@ def _labels(lines: Sequence[str]) -> list[_Head]:
         if match is None or len(match["who"].split()) > _NAME_WORDS_MAX:
             continue
         says_so = match["verb"] is not None or "@" in line[: line.find(match["who"])]
-        if says_so or (":" in match["when"] and line.startswith(match["who"])):
+        if says_so or (":" in match["when"] and line.removeprefix("by ").startswith(match["who"])):
             is_marked = is_marked or says_so
-            labels.append(_Head(place, place + 1, match["who"], _stamp(match["when"])))
+            # In forums the subject stands above each.
+            subject = subject_of(lines[place - 1]) if place and _REPLY_MARK.match(lines[place - 1]) else ""
+            labels.append(_Head(place - bool(subject), place + 1, match["who"], _stamp(match["when"]), subject))
     often = Counter(head.who for head in labels)
     is_talk = is_marked or (len(labels) >= _LABELS_MIN and max(often.values(), default=0) > 1)
     return labels if is_talk else []

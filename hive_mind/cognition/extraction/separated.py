@@ -34,6 +34,8 @@ _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 _LINES_MAX, _CHARS_MAX = 200, 24_000
 # Anchors can make a few lines as large as one likes.
 _STATEMENTS_MAX, _DEPTH_MAX = 500, 8
+# About as long as a sentence may be.
+_ENTRY_CHARS_MAX = 300
 _KEY = regex(r"(?P<key>[^\W\d][\w .-]{0,60}?)\s{0,4}[:=](?:\s+(?P<value>.*))?")
 _ITEM = regex(r"-\s+(?P<value>\S.*)")
 _FIELD = regex(r":(?P<key>[^\W\d][\w -]{0,40}):\s+(?P<value>\S.*)")
@@ -57,6 +59,8 @@ def front_matter(lines: Sequence[str]) -> FrontMatter | None:
     if ends := _FENCES.get(first):
         last = next((place for place, line in enumerate(lines[1 : _LINES_MAX + 1], 1) if line.rstrip() in ends), 0)
         fields, count = _parsed(lines[1:last], is_toml=first == "+++"), last + 1
+    elif records := _json_lines(lines):
+        return FrontMatter(tuple("; ".join(_statements(record, ())) for record in records), "", len(records))
     elif first.startswith("{"):
         fields, count = _of_json(lines)
     else:
@@ -79,14 +83,26 @@ def _statements(value: Any, path: tuple[str, ...]) -> Iterator[str]:
             yield from _statements(below, (*path, _text(key)))
     elif isinstance(value, list) and any(isinstance(entry, Mapping | list) for entry in value):
         for entry in value:
+            if isinstance(entry, Mapping) and (whole := _in_one(entry)):
+                yield ": ".join((*path, whole))
+                continue
             first = next(iter(entry.values()), "") if isinstance(entry, Mapping) else ""
             yield from _statements(entry, (*path, _text(first)) if first and not isinstance(first, Mapping | list) else path)
     elif text := ", ".join(filter(None, map(_text, value))) if isinstance(value, list) else _text(value):
         yield ": ".join((*path, text))
 
 
+def _in_one(entry: Mapping[Any, Any]) -> str:
+    """An entry of a list in one statement, where its values are plain and few: it is the towel that costs 6.4."""
+    is_plain = not any(isinstance(value, Mapping | list) for value in entry.values())
+    whole = "; ".join(_statements(entry, ())) if is_plain else ""
+    return whole if len(whole) <= _ENTRY_CHARS_MAX else ""
+
+
 def _text(value: object) -> str:
     """In one line. What escapes make is no text yet: halves of surrogate pairs."""
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None else " ".join(whole_characters(str(value)).split())
 
 
@@ -113,6 +129,18 @@ def _of_json(lines: Sequence[str]) -> tuple[Mapping[str, Any], int]:
         return {}, 0
     ends_line = text[end : end + 1] in ("", "\n")
     return (fields, text.count("\n", 0, end) + 1) if isinstance(fields, dict) and ends_line else ({}, 0)
+
+
+def _json_lines(lines: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The objects that stand below each other, one a line, as programs write logs; none where it is one alone."""
+    records: list[Mapping[str, Any]] = []
+    for line in takewhile(lambda line: line.startswith("{"), lines):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        records.append(record)
+    return records if len(records) >= _LINES_MIN else []
 
 
 def _by_line(lines: Sequence[str]) -> Mapping[str, Any]:
@@ -169,14 +197,6 @@ class Rows:
     rows: tuple[TableRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TableRecord:
-    """A row as a memory keeps it: the header it stands under, and its fields."""
-
-    header: str
-    fields: tuple[str, ...]
-
-
 def rows_of(lines: Sequence[str]) -> Rows | None:
     """Lines read as a table; None for anything else."""
     lines = lines[1:] if lines and _SEPARATOR_NAMED.fullmatch(lines[0]) else lines
@@ -230,22 +250,31 @@ def is_table_row(fact: Fact) -> bool:
 
 def heads_of(fact: Fact) -> str:
     """The names of the columns of a row; "" for any other fact."""
-    return fact.before.removeprefix(f"{fact.speaker}: ") if is_table_row(fact) or record_of(fact) is not None else ""
+    return fact.before.removeprefix(f"{fact.speaker}: ") if is_record(fact) else ""
 
 
-def record_of(fact: Fact) -> TableRecord | None:
-    """The record in a fact that was learned as a row under a header; None for any other fact."""
+def is_record(fact: Fact) -> bool:
+    """Whether a fact is a row of a table, markdown or separated values."""
+    return is_table_row(fact) or bool(fields_of(fact))
+
+
+def fields_of(fact: Fact) -> dict[str, str]:
+    """The fields of a row by the titles of their columns, in lower case; none for what is no row."""
+    if is_table_row(fact):
+        titles, values = ([cell.strip() for cell in text.strip().strip("|").split("|")] for text in (fact.before, fact.content))
+        return dict(zip(map(str.casefold, titles), values, strict=True)) if len(titles) == len(values) else {}
     content, header = (text.removeprefix(f"{fact.speaker}: ") for text in (fact.content, fact.before))
-    return _record_of(header, content, fact.concept) if header and fact.concept else None
+    return dict(_record_of(header, content, fact.concept)) if header and fact.concept else {}
 
 
 @remembered(256)
-def _record_of(header: str, content: str, concept: str) -> TableRecord | None:
+def _record_of(header: str, content: str, concept: str) -> tuple[tuple[str, str], ...]:
     for separator in (sign for sign in ",;|" if sign in header):
         rows = _records([header, content], separator)
         if len(rows) == 2 and _is_header(rows) and rows[1].fields[0] == concept:
-            return TableRecord(header, rows[1].fields) if _is_table(rows, separator) else None
-    return None
+            titles = map(str.casefold, rows[0].fields)
+            return tuple(zip(titles, rows[1].fields, strict=True)) if _is_table(rows, separator) else ()
+    return ()
 
 
 def _records(lines: Sequence[str], separator: str) -> list[TableRow]:
@@ -317,6 +346,10 @@ def _in_words(header: str) -> str:
     return _JOINT.sub(" ", header)
 
 
+# "Carson, R. (1962). Silent Spring. Boston: Houghton Mifflin."
+REFERRED = regex(
+    r"\A[^\W\d_][\w'’-]{0,40}(?:\s[\w'’-]{1,40})?,\s(?:[^\W\d_]\.[\s-]?){1,4}[^()]{0,200}\((?:1\d|20)\d\d[a-z]?\)\.\s"
+)
 _CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?"
 _ZONE = r"(?:Z|[+-]\d{2}:?\d{2})?"
 _FULL = rf"\d{{4}}[-/]\d{{2}}[-/]\d{{2}}[T ]{_CLOCK}{_ZONE}"

@@ -35,12 +35,13 @@ _LAID_OUT = (
     (
         regex(
             r"\A(?:(?:export |public |private |protected |static |async |pub(?:\(\w+\))? |final |abstract |unsafe |default )*"
-            r"(?:function|func|fn|class|interface|struct|enum|impl|trait|const|let|var|package|namespace|#include)\b.*[\w({;,)=\]\"'>}]"
+            r"(?:function|func|fn|class|interface|struct|enum|impl|trait|const|let|var|package|namespace|#include|#define)\b.*[\w({;,)=\]\"'>}]"
             r"|(?:import|use|using) .*;|.*\)\s?\{\}?)"
         ),
         ".go",
     ),
     (regex(r"(?:CREATE|SELECT|INSERT INTO|ALTER|DROP|UPDATE|DELETE FROM|GRANT)\s.*[\w(;,)*]", re.IGNORECASE), ".sql"),
+    (regex(r"\A(?:(?:class|module) [A-Z]\w*(?: < .*)?|\s*def \w.*[^:]|require(?:_relative)? .*)"), ".rb"),
     (
         regex(
             r"\A(?:#!/.*|(?:FROM|RUN|CMD|ENV|EXPOSE|COPY|ENTRYPOINT|WORKDIR)\s\S.*|(?:export )?[A-Z_][A-Z\d_]*\s?[:?+]?=.*|"
@@ -51,9 +52,11 @@ _LAID_OUT = (
 )
 _PYTHON = regex(r"\A\s*(?:async )?(?:def \w+\(.*|class \w+(?:\(.*\))?:.*)")
 _CODED = regex(
-    r"\s.*|[)}\]].*|.*[;{},()=\\\[\]`]|[\w.$-]+\s?[:?+]?=.*|[\w.-]+:(?:\s.*)?|@\w.*|[A-Z]{2,}\s\S.*|"
+    r"\s.*|(?:import|use|using|require|package|#\w+)\s.*|[)}\]].*|.*[;{},()=\\\[\]`]|[\w.$-]+\s?[:?+]?=.*|[\w.-]+:(?:\s.*)?|@\w.*|[A-Z]{2,}\s\S.*|"
     r"(?:else|fi|done|esac|end|begin)\b.*"
 )
+_SCRIPT = regex(r"#!/\S{1,40}(?:/|env )\w{0,20}sh\b")
+_ASSIGNED = regex(r"\A(?:export )?[A-Z_][A-Z\d_]*\s?=.*")
 # A text without comments says nothing that is better read as notes.
 _SOURCE_SHARE = 0.9
 _SECTION = regex(r"\[{1,2}(?P<name>[^\[\]]{1,80})\]{1,2}")
@@ -74,6 +77,8 @@ def notes_of_source(text: str) -> str | None:
     lines = [line for line in text.splitlines() if line.strip()]
     if any(map(_PYTHON.fullmatch, lines)) and (said := _of_python(text, "")):
         return said
+    if lines and _SCRIPT.match(lines[0]):
+        return text_of_source(text, ".sh")
     for expression, suffix in _LAID_OUT:
         kinds = list(_kinds(lines, suffix))
         code = [line for line, kind in zip(lines, kinds, strict=True) if kind is _Kind.CODE]
@@ -81,7 +86,7 @@ def notes_of_source(text: str) -> str | None:
             continue
         is_laid_out = [expression.fullmatch(line) is not None or _CODED.fullmatch(line) is not None for line in code]
         if sum(is_laid_out) >= _SOURCE_SHARE * len(code):
-            return text_of_source(text, suffix)
+            return text_of_source(text, ".env" if all(map(_ASSIGNED.fullmatch, code)) else suffix)
     return None
 
 

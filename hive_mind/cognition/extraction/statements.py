@@ -84,6 +84,7 @@ _ADDRESSED_LAST = regex(r",\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
 # A plain "Name: value" or a row of a table is short and still a fact; so is "Total    1,210.94", where spaces make the columns.
 # "Total due 243.60"
 _SUM = regex(r"[^\W\d_][^\d\n:|]{1,40}\s[^\w\s]?\d[\d.,']{0,12}[.,]\d\d(?:\s?[^\w\s]|\s[A-Z]{3})?")
+_TIMED = regex(r"\d{1,2}[:.]\d\d\s?[-–—]\s?\d{1,2}[:.]\d\d\s{1,4}[^\W\d_]{3}")
 _KEYED = regex(r"[^\s:|][^:|]{0,60}?(?::\*{0,2}\s|：|=|\||\s{3}|\.{4})\s*\S")
 
 
@@ -161,7 +162,7 @@ def is_statement(sentence: str) -> bool:
         return False
     if _KEYED.match(text.lstrip("| ")) and _FIGURE.search(text):
         return True
-    if _SUM.fullmatch(text):
+    if _SUM.fullmatch(text) or _TIMED.match(text):
         return True
     words = _WORD.findall(text)
     if len(_UNSPACED.findall(text[:200])) >= _UNSPACED_MIN:

@@ -14,6 +14,27 @@ FACTS = [
 ]
 
 
+SENSORS = [
+    fact("Roof sensor manual: the cell lasts 18 months."),
+    fact("It weighs 210 g.", before="Roof sensor manual: the cell lasts 18 months."),
+    fact("Cellar sensor manual: the cell lasts 5 years."),
+    fact("The sensor weighs 90 g."),
+    fact("The shed is red."),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("What does the attic sensor weigh?", {4}),
+        ("What does the cellar sensor weigh?", {1, 2, 3, 4}),
+        ("What does the sensor weigh?", {0, 1, 2, 3, 4}),
+    ],
+)
+def test_where_others_of_a_kind_are_known_nothing_tells_of_one_that_is_not(question: str, kept: set[int]):
+    assert about_what_is_named(question, [hit_of(one) for one in SENSORS]) == {SENSORS[place].id for place in kept}
+
+
 @pytest.mark.parametrize(
     ("question", "kept"),
     [

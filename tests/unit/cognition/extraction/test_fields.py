@@ -74,6 +74,32 @@ def test_fields_are_about_what_they_stand_under(text: str, concepts: dict[str, s
 
 
 @pytest.mark.parametrize(
+    ("text", "concepts"),
+    [
+        (
+            "INC-7 Pump leaks\nType: Fault   Floor: 3\nOwner: Ana",
+            {"Type: Fault": "INC-7 Pump leaks", "Floor: 3": "INC-7 Pump leaks"},
+        ),
+        ("Patient: Ana Lopes\n\nAllergies: nuts", {"Allergies: nuts": "Patient: Ana Lopes"}),
+        ("Name: Kiln 4\n\nFirst heated in 2019.", {"First heated in 2019.": "Name: Kiln 4"}),
+        ("; of the greenhouse\n[pump]\npin = 4\nmax = 9", {"pin = 4": "pump", "max = 9": "pump"}),
+        (
+            "django==4.2.13\ncelery[redis]>=5.3,<6\ngunicorn~=22.0",
+            {"django==4.2.13": "4.2.13", "celery[redis]>=5.3,<6": "general"},
+        ),
+        (
+            "09:00 – 09:30 Registration of all guests in the foyer of the hall\n09:30 – 10:15 Noise maps",
+            {"09:30 – 10:15 Noise maps": "Noise"},
+        ),
+        ("Bo Ek\nRigger | Porto | bo@x.example\n\nWORK\nRigged 14 boats", {"Rigged 14 boats": "WORK"}),
+    ],
+)
+def test_each_field_stands_by_itself_under_what_the_text_is_about(text: str, concepts: dict[str, str]):
+    found = {candidate.content: candidate.concept for candidate in candidates(text)}
+    assert {content: found.get(content) for content in concepts} == concepts
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Ana: I see it.\nBen: You do?\n\nAna: I do.\nBen: We all do.",

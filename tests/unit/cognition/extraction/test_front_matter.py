@@ -60,13 +60,23 @@ def test_a_key_within_another_stands_behind_it(head: str):
     found = blocks(f"{head}\nIt turns slowly.\n")
     assert sorted(block.text for block in found) == [
         "It turns slowly.",
-        "ports: quay: name: quay",
-        "ports: quay: number: 4",
+        "ports: name: quay; number: 4",
         "team: deputies: Bo, Cy",
         "team: lead: Oda Lie",
         "title: Crane 12",
     ]
     assert {block.topic for block in found[:-1]} == {"Crane 12"}
+
+
+def test_objects_below_each_other_are_a_statement_each():
+    found = blocks(
+        '{"at": "08:03", "host": "m2", "ok": false}\n{"at": "08:04", "full": 0.91, "tags": ["a", "b"]}\nEnd of the log.\n'
+    )
+    assert [block.text for block in found] == [
+        "at: 08:03; host: m2; ok: false",
+        "at: 08:04; full: 0.91; tags: a, b",
+        "End of the log.",
+    ]
 
 
 def test_fields_of_restructured_text_and_titles_in_other_languages_count():

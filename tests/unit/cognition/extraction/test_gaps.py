@@ -19,6 +19,21 @@ def test_rows_of_a_table_with_gaps_stand_under_its_columns():
     }
 
 
+@pytest.mark.parametrize("between", ["", "+-------+-------+\n"], ids=["plain", "grid"])
+def test_a_table_that_is_drawn_has_its_titles_between_two_rules(between: str):
+    rule = "+-------+-------+\n"
+    text = f"{rule}| Boat  | Berth |\n{rule}| Skua  | 4     |\n{between}| Tern  | 9     |\n{rule}"
+    assert {" ".join(content.split()): before for content, (_, before) in told(text).items()} == {
+        "| Skua | 4 |": "| Boat | Berth |",
+        "| Tern | 9 |": "| Boat | Berth |",
+    }
+
+
+def test_a_reference_stays_whole():
+    text = "Carson, R. (1962). Silent Spring. Boston: Houghton Mifflin.\nMandelbrot, B. B. (1982). Fractals. New York: Freeman."
+    assert list(told(text)) == text.splitlines()
+
+
 def test_a_column_of_names_needs_no_title_and_years_are_titles():
     text = "            2023      2024\nLeaks         14        18\nRepairs       12        17"
     assert told(text)["Leaks;14;18"] == ("Leaks", ";2023;2024")
@@ -49,8 +64,8 @@ def test_plain_titles_are_above_lists_and_above_what_begins_anew():
     text = "Walnut bread\nServes 8\n\nIngredients\n- 120 g walnuts\n\nMethod\nBake it at 220 °C."
     assert told(text) == {
         "Serves 8": ("Walnut bread", "Walnut bread"),
-        "120 g walnuts": ("Ingredients", "Ingredients"),
-        "Bake it at 220 °C.": ("Method", "Method"),
+        "120 g walnuts": ("Ingredients", "Walnut bread: Ingredients"),
+        "Bake it at 220 °C.": ("Method", "Walnut bread: Method"),
     }
 
 

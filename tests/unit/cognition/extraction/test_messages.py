@@ -78,6 +78,63 @@ def test_an_agenda_a_ticket_and_minutes_are_no_messages(text: str):
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[14:02] <ana> the kiln is hot again\n[14:03] <bo> which kiln?\n[14:04] <ana> kiln 4, done by noon\n"
+            "[14:05] * bo waves\n",
+            [
+                ("ana", "the kiln is hot again"),
+                ("bo", "which kiln?"),
+                ("ana", "kiln 4, done by noon"),
+                ("", "[14:05] * bo waves"),
+            ],
+        ),
+        ("<@Ana> I sold the skiff\n<Bo> you did?\n", [("Ana", "I sold the skiff"), ("Bo", "you did?")]),
+        (
+            "Re: Weir 7\nby ana » Mon Mar 02, 2026 9:30 am\nIt leaks.\n\nRe: Weir 7\nby bo » Mon Mar 02, 2026 9:40 am\nWhere?\n\n"
+            "Re: Weir 7\nby ana » Tue Mar 03, 2026 8:10 am\nAt the gate.\n",
+            [("ana", "It leaks."), ("bo", "Where?"), ("ana", "At the gate.")],
+        ),
+        (
+            f"{HEADS['English']}\n\nIt opens at six.\n\n> On Sun, 1 Mar 2026 at 08:15, Bo Ek wrote:\n> Does it open at five?\n",
+            [("Bo Ek", "Does it open at five?"), ("Ana Lopes", "It opens at six.")],
+        ),
+        (
+            f"{HEADS['German']}\n\nUm sechs.\n\nAm 01.03.2026 um 08:15 schrieb Bo Ek <bo@x.example>:\n> Öffnet es um fünf?\n",
+            [("Bo Ek", "Öffnet es um fünf?"), ("Ana Lopes", "Um sechs.")],
+        ),
+        (
+            f"{HEADS['French']}\n\nÀ six heures.\n\nLe 01/03/2026 à 08:15, Bo Ek a écrit :\n> Elle ouvre à cinq heures ?\n",
+            [("Bo Ek", "Elle ouvre à cinq heures ?"), ("Ana Lopes", "À six heures.")],
+        ),
+        (
+            "Reporter: Ana Lopes\nAssignee: Bo Ek\nComments:\n"
+            "[2026-03-02] Bo Ek: It leaks at the gate.\n[2026-03-03] Ana Lopes: I shut it.\n",
+            [
+                ("", "Reporter: Ana Lopes"),
+                ("", "Assignee: Bo Ek"),
+                ("", "Comments:"),
+                ("Bo Ek", "It leaks at the gate."),
+                ("Ana Lopes", "I shut it."),
+            ],
+        ),
+    ],
+    ids="irc chat forum mail mail-german mail-french ticket".split(),
+)
+def test_who_says_what_is_read_however_a_program_lays_it_out(text: str, said: list[tuple[str, str]]):
+    assert [(block.speaker, block.text) for block in blocks(text)] == said
+
+
+def test_each_commit_of_a_log_says_who_made_it_and_when():
+    head = "commit 9ab31f07c2\nAuthor: Ana Lopes <a@x.example>\nDate:   Mon Mar 2 09:30:00 2026 +0100\n"
+    log = f"{head}\n    Fix the gate\n\n    It leaked.\n"
+    first, second = blocks(log)
+    assert first.text == "Fix the gate (Ana Lopes, Mon Mar 2 09:30:00 2026 +0100, commit 9ab31f07c2)"
+    assert (second.text, second.lead) == ("It leaked.", first.text)
+
+
+@pytest.mark.parametrize(
     ("text", "name"),
     [('"Ana Lopes" <a@x.example>', "Ana Lopes"), ("<ana.lopes@x.example>", "ana.lopes"), ("Bo Ek (ops)", "Bo Ek")],
 )
@@ -91,4 +148,5 @@ def test_a_thread_has_one_subject():
 
 def test_time_grows_with_the_text_and_not_with_its_square():
     hostile = ["From: a\nTo: b\n", "From: a\nSubject: b\nTo: c\n\n", "a 0:01\nb\n\n", "a" * 80 + "\n\n", "De :", "Re: Re: "]
+    hostile += ["<a> b\n", "commit abcdef1\n\na\n", "> On 1 May 2026, a wrote:\n> b\n", "Le " + "a" * 90 + "\n>", "by a » 1:00\n"]
     assert costly(lambda text: list(as_conversation(text.splitlines())), hostile, 20_000) == []

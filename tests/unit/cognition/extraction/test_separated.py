@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.cognition.extraction.blocks import Layout, blocks
-from hive_mind.cognition.extraction.separated import record_of, rows_of
+from hive_mind.cognition.extraction.separated import fields_of, rows_of
 from tests.unit.cognition.reading import candidates, hit, statements
 
 TABLE = "name,port,owner\ngateway,8443,Ines\nrelay,9001,Marek"
@@ -25,9 +25,10 @@ def test_fields_between_tabs_keep_their_bounds_when_they_hold_spaces_and_semicol
         ('Mei Lin Tan;"customs clerk; deputy";Old toll house', "Mei Lin Tan", "Name;Role;Desk"),
         ("Ben Okafor;crane operator;Dock 4", "Ben Okafor", "Name;Role;Desk"),
     ]
-    assert [
-        record.fields[2] for c in found if (record := record_of(hit(c.content, concept=c.concept, before=c.before).fact))
-    ] == ["Old toll house", "Dock 4"]
+    assert [fields["desk"] for c in found if (fields := fields_of(hit(c.content, concept=c.concept, before=c.before).fact))] == [
+        "Old toll house",
+        "Dock 4",
+    ]
 
 
 def test_rows_with_a_figure_above_them_have_no_header_and_nothing_before_them():
@@ -114,10 +115,9 @@ def test_too_few_lines_are_no_table():
 def test_a_row_is_known_again_by_its_header(separator: str):
     row, header = (line.replace(",", separator) for line in ("relay,9001,Marek", "name,port,owner"))
 
-    record = record_of(hit(row, concept="relay", before=header).fact)
+    fields = fields_of(hit(row, concept="relay", before=header).fact)
 
-    assert record is not None
-    assert (record.header, record.fields) == (header, ("relay", "9001", "Marek"))
+    assert fields == {"name": "relay", "port": "9001", "owner": "Marek"}
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_a_row_is_known_again_by_its_header(separator: str):
     ],
 )
 def test_a_sentence_is_not_taken_for_a_row(content: str, before: str):
-    assert record_of(hit(content, concept="Ana", before=before).fact) is None
+    assert not fields_of(hit(content, concept="Ana", before=before).fact)

@@ -77,6 +77,14 @@ def test_calls_and_conditions_define_nothing(code: str):
         ("// Gives a seat back.\nvoid release(String seat) {}\n", "## release(String seat)"),
         ("# Image of the tracker\nFROM debian:12\nEXPOSE 8095\n", "Image of the tracker:"),
         ("-- Of the churn report.\nCREATE INDEX by_day ON boats (day);\n", "Of the churn report:"),
+        ('// Between two calls.\npackage gate\n\nimport "time"\n\nconst Wait = 8 * time.Second\n', "Between two calls:"),
+        ("/* Samples a second. */\n#define RATE 44100\n\n/* -1 when full. */\nint put(struct ring *r);\n", "-1 when full:"),
+        (
+            "# Of late books.\nclass Late\n  DAYS = 3\n\n  # Once a week.\n  def run(day)\n    tell(day)\n  end\nend\n",
+            "### run(day)",
+        ),
+        ("#!/usr/bin/env bash\n# Runs as wiki.\nset -e\nrsync -a /srv/wiki /mnt/nas\n", "Runs as wiki:"),
+        ("# local\nPORT=3300\nMAX_MB=25\n", "\nMAX_MB=25\n"),
         ('def close(self):\n    """Flush pending entries."""\n', "# close(self)"),
     ],
 )

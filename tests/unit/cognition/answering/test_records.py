@@ -1,0 +1,55 @@
+"""A row, or a field, is told by its cell or its key, and need not say what somebody does."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hive_mind import Content, Settings, open_agent
+
+BIRDS = "day,species,site,count,observer\n1 May,lapwing,North Marsh,12,Elin\n"
+BIRDS += "2 May,heron,Salt Pan,1,Goran\n3 May,curlew,North Marsh,3,Ida\n"
+SERVICES = "| Service | Port | Team |\n|---|---|---|\n| quill | 7010 | Ledger |\n| heron | 8088 | Edge |\n"
+STAFF = "| Empleado | Oficina | Puesto |\n|---|---|---|\n| Lucía Prado | Sevilla | contable |\n| Iván Soto | Bilbao | chófer |\n"
+SETTINGS = "[mqtt]\nbroker = 192.168.7.20\ntopic = shed\n\n[sensors]\nhumidity_pin = 17\ninterval = 45\n"
+LIBRARIES = "django==4.2.13\ncelery[redis]>=5.3,<6\n"
+CHART = "Patient: Harold Winslow\n\nAllergies: penicillin\nWard: 5B\n"
+BOOKS = "Carson, R. (1962). Silent Spring. Boston: Mifflin.\nMandelbrot, B. (1982). Fractals. New York: Freeman.\n"
+LOG = "2026-02-02 08:30:00 ERROR job report: disk quota exceeded\n2026-02-02 08:41:12 INFO job report: succeeded\n"
+
+
+def first_quoted(text: str, question: str, home: Path) -> str:
+    async def asked() -> str:
+        async with await open_agent(Settings(home=home, embed="none"), "ana") as agent:
+            await agent.learn_from_content(Content(text, source="text.md"))
+            sources = (await agent.answer_question(question)).sources
+        return sources[0].fact.content if sources else ""
+
+    return asyncio.run(asked())
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "told"),
+    [
+        (BIRDS, "Who saw the heron?", "Goran"),
+        (BIRDS, "Where was the curlew seen?", "North Marsh"),
+        (BIRDS, "What did the heron eat?", ""),
+        (SERVICES, "Which service listens on 8088?", "heron"),
+        (SERVICES, "Who founded quill?", ""),
+        (STAFF, "¿En qué oficina trabaja Iván Soto?", "Bilbao"),
+        (STAFF, "¿Cuánto cuesta Lucía Prado?", ""),
+        (SETTINGS, "What is the address of the mqtt broker?", "192.168.7.20"),
+        (SETTINGS, "What is the password of the mqtt broker?", ""),
+        (SETTINGS, "Which pin is the humidity sensor on?", "17"),
+        (LIBRARIES, "Which version of django is pinned?", "4.2.13"),
+        (LIBRARIES, "Which celery versions are allowed?", "5.3"),
+        (LIBRARIES, "Which version of hyper is pinned?", ""),
+        (CHART, "What is Harold Winslow allergic to?", "penicillin"),
+        (BOOKS, "When was Silent Spring published?", "1962"),
+        (BOOKS, "Who wrote Fractals?", "Mandelbrot"),
+        (LOG, "Why did the report job fail?", "disk quota"),
+    ],
+)
+def test_a_record_answers_what_it_holds_and_nothing_else(text: str, question: str, told: str, tmp_path: Path):
+    quoted = first_quoted(text, question, tmp_path)
+    assert told in quoted if told else quoted == ""
