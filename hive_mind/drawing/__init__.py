@@ -80,13 +80,6 @@ def declarations(*, dark: bool) -> str:
     return "".join(f"--{name}:{colour.dark if dark else colour.light};" for name, colour in COLOURS.items())
 
 
-def as_variables(drawing: str) -> str:
-    """A drawing with variables in place of the light colours."""
-    for name, colour in COLOURS.items():
-        drawing = drawing.replace(colour.light, f"var(--{name})")
-    return drawing
-
-
 def dark_rules(drawing: str) -> str:
     """The rules of a style sheet for a drawing's light colours where dark ones are preferred."""
     used = [colour for colour in dict.fromkeys((*COLOURS.values(), *(colour for _, colour in SERIES))) if colour.light in drawing]
@@ -193,7 +186,16 @@ def as_file(figure: "Figure", kind: str, title: str, caption: str, hints: Mappin
 
     `hints`: by an artist's `gid`, a tooltip for each of its marks.
     """
-    return as_png(figure, title, caption) if kind == "png" else _as_svg_file(figure, title, caption, hints or {}).encode()
+    if kind == "png":
+        return as_png(figure, title, caption)
+    box, body = _drawn(figure, transparent=False)
+    for gid, titles in (hints or {}).items():
+        body = _hinted(body, gid, titles)
+    width, height = box.split()[2:]
+    opening = f'<svg {_NAMESPACES} viewBox="{box}" width="{width}pt" height="{height}pt" role="img">'
+    words = f"<title>{_clean(title)}</title><desc>{_clean(caption)}</desc>"
+    style = f"<style>*{{stroke-linejoin:round}}@media (prefers-color-scheme:dark){{{dark_rules(body)}}}</style>"
+    return f"{opening}{words}{style}{body}\n".encode()
 
 
 def as_png(figure: "Figure", title: str, caption: str) -> bytes:
@@ -212,28 +214,17 @@ def as_part(figure: "Figure", name: str, title: str, caption: str) -> str:
     body = re.sub(r"url\(#([^()]+)\)", rf"url(#{name}-\1)", body)
     opening = f'<svg class="plot" role="img" viewBox="{box}" aria-labelledby="{name}-title {name}-told">'
     words = f'<title id="{name}-title">{_clean(title)}</title><desc id="{name}-told">{_clean(caption)}</desc>'
-    return as_variables(opening + words + body)
-
-
-def _as_svg_file(figure: "Figure", title: str, caption: str, hints: Mapping[str, Sequence[str]]) -> str:
-    box, body = _drawn(figure, transparent=False)
-    for gid, titles in hints.items():
-        body = _hinted(body, gid, titles)
-    width, height = box.split()[2:]
-    opening = f'<svg {_NAMESPACES} viewBox="{box}" width="{width}pt" height="{height}pt" role="img">'
-    words = f"<title>{_clean(title)}</title><desc>{_clean(caption)}</desc>"
-    style = f"<style>*{{stroke-linejoin:round}}@media (prefers-color-scheme:dark){{{dark_rules(body)}}}</style>"
-    return f"{opening}{words}{style}{body}\n"
+    drawing = opening + words + body
+    # Variables of the style sheet in place of the light colours.
+    for colour_name, colour in COLOURS.items():
+        drawing = drawing.replace(colour.light, f"var(--{colour_name})")
+    return drawing
 
 
 def _hinted(body: str, gid: str, hints: Sequence[str]) -> str:
     before, group, after = body.partition(f'<g id="{gid}">')
-    left = iter(hints)
-    return before + group + re.sub(r"(<use [^<>]*)/>", lambda use: _titled(use[1], next(left)), after, count=len(hints))
-
-
-def _titled(use: str, title: str) -> str:
-    return f"{use}><title>{_clean(title)}</title></use>"
+    titles = (f"><title>{_clean(hint)}</title></use>" for hint in hints)
+    return before + group + re.sub(r"(<use [^<>]*)/>", lambda use: use[1] + next(titles), after, count=len(hints))
 
 
 def _drawn(figure: "Figure", *, transparent: bool) -> tuple[str, str]:

@@ -80,7 +80,6 @@ class MeteredModel:
         return usd_of(self.name, used) if self._has_price else None
 
     async def close(self) -> None:
-        """Close the model and tell what it cost."""
         await self._model.close()
         _log.info("%s: %d calls, %d tokens spent on %s", self.name, self.spent.calls, self.spent.tokens, self.purpose)
 
@@ -239,7 +238,12 @@ class ModelJudge(MeteredModel):
             return None
         if not hits:
             return False
-        prompt = fenced(_instructions(), _prompt(question, answer, hits), _VERDICT_TOKENS_MAX)
+        # Everything on lines of its own, so that no answer can look like a source.
+        asked_at = f"\nAsked at: {_line(question.asked_at)}" if question.asked_at else ""
+        sources = numbered([_shown(hit) for hit in hits])
+        data = f"Question: {_line(question.text)}{asked_at}\n\nSources:\n{sources}\n\nAnswer: {_line(answer.text)}"
+        instructions = files(__package__).joinpath("prompts/grounded.md").read_text("utf-8").strip()
+        prompt = fenced(instructions, data, _VERDICT_TOKENS_MAX)
         try:
             reply = await reply_of(self._model, prompt, self._budget, self._retry, rng=self._rng, sleep=self._sleep)
         except (BackendError, BudgetExceeded) as error:
@@ -264,13 +268,6 @@ def _verdict_in(reply: str) -> bool | None:
     return verdict.grounded if verdict.grounded == (not verdict.unsupported) else None
 
 
-def _prompt(question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]) -> str:
-    """Everything on lines of its own, so that no answer can look like a source."""
-    sources = numbered([_shown(hit) for hit in hits])
-    asked_at = f"\nAsked at: {_line(question.asked_at)}" if question.asked_at else ""
-    return f"Question: {_line(question.text)}{asked_at}\n\nSources:\n{sources}\n\nAnswer: {_line(answer.text)}"
-
-
 def _shown(hit: Hit) -> str:
     """All that the answerer saw of a fact."""
     fact = hit.fact
@@ -280,7 +277,3 @@ def _shown(hit: Hit) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _instructions() -> str:
-    return files(__package__).joinpath("prompts/grounded.md").read_text("utf-8").strip()

@@ -12,16 +12,17 @@ documents, another cut, a cell that is missing, failed or has questions without 
 or the verdict that is judged.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from hive_mind.counted import first_of
 from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments import Row
 from hive_mind.evals.metrics import ANSWERS, GROUNDED, chosen_metrics, column, groups_of_both, identical, lacks_verdict, sense_of
 from hive_mind.evals.running import MeasuredCell, MeasuredRun, read_run
-from hive_mind.measure import Column, Estimate, Ground, MetricChange, Verdict, defined, estimate, median_interval, metric_changes
+from hive_mind.measure import Estimate, Ground, MetricChange, Verdict, defined, estimate, median_interval, metric_changes
 
 TIMES = ("cpu_ms", "wall_ms")
 
@@ -96,7 +97,10 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
     every = [[*old.rows.values(), *new.rows.values()] for old, new in pairs]
     chosen = chosen_metrics([row for rows in every for row in rows], wanted) if wanted else ()
     names = [chosen or chosen_metrics(rows) for rows in every]
-    columns = [_column(old, new, name) for (old, new), metric_names in zip(pairs, names, strict=True) for name in metric_names]
+    columns = []
+    for (old, new), metric_names in zip(pairs, names, strict=True):
+        rows_now, rows_before = ({id: cell.rows[id] for id in _both(old, new)} for cell in (new, old))
+        columns += [column(rows_now, rows_before, name) for name in metric_names]
     changes = metric_changes(columns)
     cells = []
     for (old, new), metric_names in zip(pairs, names, strict=True):
@@ -117,20 +121,15 @@ def paired_cells(before: Side, after: Side) -> tuple[list[tuple[MeasuredCell, Me
     if len(old) == len(new) == 1:
         cell_pairs = list(zip(old.values(), new.values(), strict=True))
     else:
-        cell_pairs += _ranked_otherwise(before, after)
+        # Of none of the same name, those that one alone is alike to but for its ranking: two runs with another --mode.
+        once, again = (_by_all_but_ranking(side, old.keys() & new.keys()) for side in (before, after))
+        cell_pairs += [(cells[0], again[plan][0]) for plan, cells in once.items() if len(cells) == len(again.get(plan, ())) == 1]
     met = {id for pair in cell_pairs for id in (pair[0].id, pair[1].id)}
     left_out = [(id, f"only in {side.name}") for side, cells in ((before, old), (after, new)) for id in cells if id not in met]
     for pair in cell_pairs:
         sides = zip((before, after), pair, strict=True)
         left_out += [(cell.id, f"no figures in {side.name}: {cell.why}") for side, cell in sides if not cell.is_done]
     return [pair for pair in cell_pairs if all(cell.is_done for cell in pair)], left_out
-
-
-def _ranked_otherwise(before: Side, after: Side) -> list[tuple[MeasuredCell, MeasuredCell]]:
-    """Cells that have none of the same name, and one alone that is alike but for its ranking: two runs with another --mode."""
-    met = {cell.id for cell in before.cells} & {cell.id for cell in after.cells}
-    old, new = (_by_all_but_ranking(side, met) for side in (before, after))
-    return [(old[key][0], new[key][0]) for key in old if len(old[key]) == len(new.get(key, ())) == 1]
 
 
 def _by_all_but_ranking(side: Side, without: Set[str]) -> dict[tuple[object, ...], list[MeasuredCell]]:
@@ -152,12 +151,6 @@ def has_other_data(before: Side, after: Side, old: str, new: str) -> bool:
 def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:
     answered = {row.question for row in before.answered}
     return sorted(row.question for row in after.answered if row.question in answered)
-
-
-def _column(before: MeasuredCell, after: MeasuredCell, metric: str) -> Column:
-    questions = _both(before, after)
-    new, old = ({id: cell.rows[id] for id in questions} for cell in (after, before))
-    return column(new, old, metric)
 
 
 def _time_changes(before: MeasuredCell, after: MeasuredCell) -> Iterator[TimeChange]:
@@ -208,16 +201,19 @@ def judge_run(baseline: Side, candidate: Side, metrics: Sequence[str] = (), *, c
         return Judgement(unjudged=unjudged)
     change = compare_sides(baseline, candidate, metrics)
     judged = [(cell, metric) for cell in change.cells for metric in cell.metrics if metrics or metric.metric not in _ONLY_NAMED]
-    lost = (*_undefined(judged, is_named=bool(metrics)), *_uncertain(change, certain))
-    if any(one.metric in ANSWERS for _, one in judged):
-        lost += tuple(_unanswered(baseline, candidate))
-    if any(one.metric == GROUNDED for _, one in judged):
-        lost += tuple(_without_verdict(baseline, candidate))
+    lost = [*_undefined(judged, is_named=bool(metrics)), *_lacking(baseline, candidate, {one.metric for _, one in judged})]
+    # A cell without any of the metrics that are held to more could only pass for lack of evidence.
+    lost += [
+        f"{cell.after}: none of {', '.join(certain)} is defined for any question: the data has no labels for them"
+        for cell in change.cells
+        if certain and not any(one.difference for one in cell.metrics if one.metric.split("@")[0] in certain)
+    ]
     if lost:
-        return Judgement(unjudged=lost, changes=(change,))
-    grounds = [_ground(cell, one, certain) for cell, one in judged]
+        return Judgement(unjudged=tuple(lost), changes=(change,))
+    losses = [(cell, one, one.loss(is_certain=one.metric.split("@")[0] in certain)) for cell, one in judged]
+    grounds = (Ground(one.metric, f"{loss}: {evidence(one)}", cell.after) for cell, one, loss in losses if loss)
     count = sum(one.sense != "neither" and one.difference is not None for _, one in judged)
-    return Judgement(tuple(ground for ground in grounds if ground), changes=(change,), judged=count)
+    return Judgement(tuple(grounds), changes=(change,), judged=count)
 
 
 def _unjudged(baseline: Side, candidate: Side) -> Iterator[str]:
@@ -247,20 +243,20 @@ def _other_work(old: MeasuredCell, new: MeasuredCell) -> Iterator[str]:
         yield f"the baseline searched {documents[0]} documents and this run {documents[1]}"
 
 
-def _unanswered(baseline: Side, candidate: Side) -> Iterator[str]:
-    """Questions that nobody worded an answer to: how good it would have been is not known, and the others may be easier."""
-    for old, new in paired_cells(baseline, candidate)[0]:
-        for name, cell in (("this run", new), ("the baseline", old)):
-            if silent := sorted(row.question for row in cell.rows.values() if row.unanswered):
-                yield f"{new.id}: {_questions(silent)} without an answer in {name}: {cell.rows[silent[0]].unanswered}"
-
-
-def _without_verdict(baseline: Side, candidate: Side) -> Iterator[str]:
-    """Answers that a judge was asked about in vain: the others may be those that are easy to judge."""
-    for old, new in paired_cells(baseline, candidate)[0]:
-        for name, cell in (("this run", new), ("the baseline", old)):
-            if unjudged := sorted(row.question for row in cell.rows.values() if lacks_verdict(row.metrics)):
-                yield f"{new.id}: {_questions(unjudged)} without the judge's verdict in {name}"
+def _lacking(baseline: Side, candidate: Side, judged: Set[str]) -> Iterator[str]:
+    """Questions that nobody worded an answer to, and answers that a judge was asked about in vain: the others may be easier."""
+    cases: list[tuple[str, Callable[[Row], bool]]] = []
+    if judged & set(ANSWERS):
+        cases.append(("an answer", lambda row: bool(row.unanswered)))
+    if GROUNDED in judged:
+        cases.append(("the judge's verdict", lambda row: lacks_verdict(row.metrics)))
+    pairs = paired_cells(baseline, candidate)[0] if cases else ()
+    for what, lacks in cases:
+        for place, old, new in ((place, *pair) for pair in pairs for place in ("this run", "the baseline")):
+            rows = (new if place == "this run" else old).rows
+            if ids := sorted(row.question for row in rows.values() if lacks(row)):
+                why = rows[ids[0]].unanswered
+                yield f"{new.id}: {_questions(ids)} without {what} in {place}" + (f": {why}" if why else "")
 
 
 def _undefined(judged: Sequence[tuple[CellChange, MetricChange]], *, is_named: bool) -> Iterator[str]:
@@ -274,18 +270,6 @@ def _undefined(judged: Sequence[tuple[CellChange, MetricChange]], *, is_named: b
             yield f"more of {name} is neither better nor worse, so it can't be judged"
         elif not any(any(one.defined) for _, one in judged if one.metric == name):
             yield f"{name} is defined for no question"
-
-
-def _uncertain(change: RunChange, certain: Sequence[str]) -> Iterator[str]:
-    """A cell without any of the metrics that are held to more could only pass for lack of evidence."""
-    for cell in change.cells if certain else ():
-        if not any(metric.difference for metric in cell.metrics if metric.metric.split("@")[0] in certain):
-            yield f"{cell.after}: none of {', '.join(certain)} is defined for any question: the data has no labels for them"
-
-
-def _ground(cell: CellChange, change: MetricChange, certain: Sequence[str]) -> Ground | None:
-    loss = change.loss(is_certain=change.metric.split("@")[0] in certain)
-    return Ground(change.metric, f"{loss}: {evidence(change)}", cell.after) if loss else None
 
 
 def evidence(change: MetricChange) -> str:

@@ -66,8 +66,8 @@ class Outcome:
             return None
         return self.answer.text if self.answer.is_known or not self.question.is_answerable else ""
 
-    def holds_any(self, keywords: Sequence[str]) -> float | None:
-        return float(holds_any(self.said, keywords)) if keywords and self.said is not None else None
+    def holds(self, keywords: Sequence[str], does_hold: Callable[[str, Sequence[str]], bool] = holds_any) -> float | None:
+        return float(does_hold(self.said, keywords)) if keywords and self.said is not None else None
 
     def distractors(self) -> float | None:
         labelled = {document for document, judgement in self.question.relevant.items() if judgement < 0}
@@ -121,10 +121,10 @@ METRICS = (
     Metric("mean_cosine", "neither", lambda outcome: outcome.alike.mean_cosine if outcome.alike else None, "mean cosine"),
     Metric("coverage_gap", "worse", lambda outcome: coverage_gap(shown_scores(outcome.hits)), "coverage gap",
            "share of the first k with a weak score; lower is better"),
-    _worded("keyword_hit", "better", lambda outcome: outcome.holds_any(outcome.question.acceptable), "keyword hit"),
-    _worded("required_hit", "better", lambda outcome: _all_required(outcome), "required keywords"),
-    _worded("forbidden_hit", "worse", lambda outcome: outcome.holds_any(outcome.question.forbidden), "forbidden keywords"),
-    _worded("stale", "worse", lambda outcome: outcome.holds_any(outcome.question.superseded), "stale answers"),
+    _worded("keyword_hit", "better", lambda outcome: outcome.holds(outcome.question.acceptable), "keyword hit"),
+    _worded("required_hit", "better", lambda outcome: outcome.holds(outcome.question.required, holds_all), "required keywords"),
+    _worded("forbidden_hit", "worse", lambda outcome: outcome.holds(outcome.question.forbidden), "forbidden keywords"),
+    _worded("stale", "worse", lambda outcome: outcome.holds(outcome.question.superseded), "stale answers"),
     _worded("abstained", "neither", lambda outcome: float(not outcome.answer.is_known) if outcome.answer else None, "abstained"),
     _worded("abstention_right", "better", lambda outcome: _rightly_declined(outcome), "knew when to decline",
             "share of questions that were answered where something answers them, and declined where nothing does; it does not "
@@ -185,11 +185,6 @@ def shown_scores(hits: Sequence[Hit]) -> list[float]:
 def lacks_verdict(figures: Mapping[str, float | None]) -> bool:
     """Whether something was claimed, and the judge that was asked said nothing of it that could be used."""
     return GROUNDED in figures and figures[GROUNDED] is None and figures.get("abstained") == 0.0
-
-
-def _all_required(outcome: Outcome) -> float | None:
-    required = outcome.question.required
-    return float(holds_all(outcome.said, required)) if required and outcome.said is not None else None
 
 
 def _rightly_declined(outcome: Outcome) -> float | None:

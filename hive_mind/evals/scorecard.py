@@ -16,7 +16,7 @@ import msgspec
 
 from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.evals.arms.node_per_agent import remains_of
-from hive_mind.evals.experiments import BASELINES, RUNNING, Arm, Cell, Fault, Learned, Mode, Row
+from hive_mind.evals.experiments import BASELINES, RUNNING, Arm, Cell, Fault, Mode, Row
 from hive_mind.evals.metrics import column, groups_of_both, identical, metrics_of, value_of
 from hive_mind.evals.running import MeasuredCell, read_run
 from hive_mind.hive.topology.spec import SINGLE
@@ -170,7 +170,13 @@ def scorecard_of(folder: Path) -> Scorecard:
     cells = {cell.id: cell for cell in run.cells if cell.is_done}
     references = references_of(run.planned, cells)
     figures = _figures(cells, references, run.experiment.limit)
-    differences = _differences(cells, references)
+    # Of each cell against its reference, by metric: all of them one family.
+    keyed = [(id, name) for id in references for name in metrics_of(cells[id].rows.values())]
+    changes = metric_changes([column(cells[id].rows, cells[references[id]].rows, name) for id, name in keyed])
+    differences: dict[str, dict[str, Difference]] = {}
+    for (id, name), change in zip(keyed, changes, strict=True):
+        if change.difference is not None:
+            differences.setdefault(id, {})[name] = change.difference
     cards = []
     for cell in run.cells:
         against = None
@@ -222,7 +228,7 @@ def _figures(cells: Mapping[str, MeasuredCell], references: Mapping[str, str], l
     for (id, (key, _, _)), estimate in zip(keyed, made_estimates, strict=True):
         if estimate is not None:
             estimates_by_cell[id][key] = estimate
-    return dict(estimates_by_cell)
+    return {**estimates_by_cell}
 
 
 def _columns(cell: MeasuredCell) -> Iterator[_Column]:
@@ -247,17 +253,6 @@ def _broken_out(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:
             for row in sorted(rows, key=lambda row: str(getattr(row, attribute))):
                 values.setdefault(getattr(row, attribute) or NOT_GIVEN, []).append(row)
     return rows_by_part
-
-
-def _differences(cells: Mapping[str, MeasuredCell], references: Mapping[str, str]) -> dict[str, dict[str, Difference]]:
-    """Of each cell against its reference, by metric: all of them one family."""
-    keyed = [(id, name) for id in references for name in metrics_of(cells[id].rows.values())]
-    columns = [column(cells[id].rows, cells[references[id]].rows, name) for id, name in keyed]
-    differences: dict[str, dict[str, Difference]] = {}
-    for (id, name), change in zip(keyed, metric_changes(columns), strict=True):
-        if change.difference is not None:
-            differences.setdefault(id, {})[name] = change.difference
-    return differences
 
 
 _OF_REPORT = ("status", "documents", "questions", "left_out", "embedding", "answerer", "judge", "figures")
@@ -306,7 +301,11 @@ def _system(cell: MeasuredCell, figures: Figures, *, is_running: bool) -> System
     cpu, wall = middle(time.cpu_ms for time in times), middle(time.wall_ms for time in times)
     if cpu is None or wall is None or cell.report is None:
         return None
-    usd = usd_of(answered)
+    usd, cost = usd_of(answered), cell.report.learned
+    learning = {name: getattr(cost, name) for name in ("facts", "replica_lag_s", "cpu_s", "wall_s", "memory_per_agent_bytes")}
+    for name in ("messages", "bytes"):
+        total = getattr(cost, name)
+        learning[f"{name}_per_fact"] = None if total is None or not cost.facts else total / cost.facts
     return System(
         **{name: figures["system", name] for name in _PER_QUESTION},
         cpu_ms=cpu,
@@ -315,13 +314,5 @@ def _system(cell: MeasuredCell, figures: Figures, *, is_running: bool) -> System
         tokens_out_total=sum(row.tokens_out for row in answered),
         usd_total=usd,
         usd=None if usd is None else usd / len(answered),
-        learning=_learning(cell.report.learned),
+        learning=Learning(**learning),
     )
-
-
-def _learning(cost: Learned) -> Learning:
-    def per_fact(total: int | None) -> float | None:
-        return None if total is None or not cost.facts else total / cost.facts
-
-    same = {name: getattr(cost, name) for name in ("facts", "replica_lag_s", "cpu_s", "wall_s", "memory_per_agent_bytes")}
-    return Learning(messages_per_fact=per_fact(cost.messages), bytes_per_fact=per_fact(cost.bytes), **same)

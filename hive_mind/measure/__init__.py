@@ -115,7 +115,9 @@ def by_group(column: Sequence[float | None], groups: Sequence[str]) -> Estimate 
     sums, counts = np.array([part.sum() for part in parts]), np.array([len(part) for part in parts])
     drawn = np.random.default_rng(SEED).integers(len(parts), size=(RESAMPLES, len(parts)))
     means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
-    mean, stretch = float(every.mean()), _stretch(len(parts))
+    freedom = len(parts) - 1
+    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.960 + 2.372 / freedom + 2.82 / freedom**2
+    mean, stretch = float(every.mean()), sqrt(len(parts) / freedom) * student / 1.960
     if every.min() == every.max():
         return Estimate(mean, mean, mean, len(every))
     low, high = (mean + stretch * (float(edge) - mean) for edge in np.quantile(means, [_TAIL, 1 - _TAIL]))
@@ -152,12 +154,6 @@ def _outside(count: int) -> int:
         rank += 1
         ways = ways * (count - rank + 1) // rank
     return rank
-
-
-def _stretch(count: int) -> float:
-    freedom = count - 1
-    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.960 + 2.372 / freedom + 2.82 / freedom**2
-    return sqrt(count / freedom) * student / 1.960
 
 
 def _by_size(columns: Sequence[Sized]) -> Iterator[tuple[int, list[int]]]:
@@ -369,14 +365,10 @@ def randomisation_ps(columns: Sequence[Values]) -> list[float | None]:
     correction for many comparisons does not hide what is beyond doubt.
     """
     ps = [_without_draws(column) for column in columns]
-    by_size: dict[int, list[int]] = {}
-    for place, (column, p) in enumerate(zip(columns, ps, strict=True)):
-        if len(column) and p is None:
-            by_size.setdefault(len(column), []).append(place)
-    for places in by_size.values():
+    for size, places in _by_size([column if p is None else [] for column, p in zip(columns, ps, strict=True)]):
         # By flipping signs at random, the same for all columns. The observed signs are one of the ways, so p is never 0.
         together = np.column_stack([columns[place] for place in places])
-        size, rng = len(together), np.random.default_rng(SEED)
+        rng = np.random.default_rng(SEED)
         count: NDArray[np.int64] = np.zeros(together.shape[1], np.int64)
         rows = max(1, BLOCK_NUMBERS // size)
         for start in range(0, DRAWS, rows):

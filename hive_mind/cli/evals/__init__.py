@@ -14,8 +14,7 @@ from hive_mind.counted import counted, first_of
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.evals.gating import CellChange, Judgement, RunChange
-    from hive_mind.evals.running import RunLine
+    from hive_mind.evals.gating import CellChange
     from hive_mind.measure import MetricChange
 
 
@@ -29,11 +28,15 @@ def list_experiments(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Show the built-in experiments, and the runs of a folder: which are finished, and which failed where."""
+    from hive_mind.evals.experiments.form import explained
     from hive_mind.evals.experiments.reading import bundled, read_experiment
     from hive_mind.evals.running import runs_in
 
     if explain:
-        _explain(output)
+        if output is Format.JSON:
+            show_json({"fields": [{"path": path, "means": means} for path, means in explained()]})
+        else:
+            show_table(("field", "means"), explained())
         return
     if folder is not None and not folder.is_dir():
         raise InvalidInput(f"there is no folder {folder}; give one that has runs, or none")
@@ -43,25 +46,13 @@ def list_experiments(
         show_json({"experiments": [{"name": name, "about": about} for name, about in experiments], "runs": runs})
         return
     show_table(("experiment", "about"), experiments)
-    if lines := [run for run in runs if not run.damage]:
+    if undamaged := [run for run in runs if not run.damage]:
+        lines = [(run.folder, run.experiment, run.started, *map(str, (run.done, run.failed, run.left))) for run in undamaged]
         show()
-        show_table(("run", "of", "started", "cells", "failed", "left"), map(_cells, lines), right=(3, 4, 5))
+        show_table(("run", "of", "started", "cells", "failed", "left"), lines, right=(3, 4, 5))
     for listed in runs:
         if listed.damage:
             say(f"{listed.folder} can't be read: {listed.damage}", style="yellow")
-
-
-def _cells(run: "RunLine") -> tuple[str, ...]:
-    return (run.folder, run.experiment, run.started, str(run.done), str(run.failed), str(run.left))
-
-
-def _explain(output: Format) -> None:
-    from hive_mind.evals.experiments.form import explained
-
-    if output is Format.JSON:
-        show_json({"fields": [{"path": path, "means": means} for path, means in explained()]})
-    else:
-        show_table(("field", "means"), explained())
 
 
 @first.called_as(
@@ -138,10 +129,6 @@ async def compare(a: RunA, b: RunB, metric: Metrics = None, output: options.Outp
     if output is Format.JSON:
         show_json(plain(change))
         return
-    show_change(change)
-
-
-def show_change(change: "RunChange") -> None:
     for cell in change.cells:
         _show_cell(cell)
         show()
@@ -161,17 +148,9 @@ def _show_cell(cell: "CellChange") -> None:
     show(f"{name}: {counted(cell.questions, 'question')}{same}", style="bold")
     titles = ["", "before", "after", "change", "95 % interval", "p", "p (Holm)", "questions", ""]
     rows = [_row(metric) for metric in cell.metrics if any(metric.defined)]
-    rows += [
-        [
-            change.time,
-            f"{change.before:.2f}",
-            f"{change.after:.2f}",
-            f"{change.difference:+.2f}",
-            _interval(change.low, change.high, 2),
-            *[""] * 4,
-        ]
-        for change in cell.times
-    ]
+    for time in cell.times:
+        figures = f"{time.before:.2f}", f"{time.after:.2f}", f"{time.difference:+.2f}", _interval(time.low, time.high, 2)
+        rows.append([time.time, *figures, *[""] * 4])
     show_wide_table(titles, rows)
     if cell.has_other_data:
         show(
@@ -243,14 +222,7 @@ async def gate(run: JudgedRun, against: Against, metric: Metrics = None, output:
     if output is Format.JSON:
         grounds = [{"cell": ground.about, "metric": ground.kind, "told": ground.message} for ground in judgement.grounds]
         show_json(plain(judgement) | {"grounds": grounds, "allowed": judgement.allowed})
-    else:
-        show_judgement(judgement, run, against)
-    if not judgement.allowed:
-        raise typer.Exit(USAGE if judgement.unjudged else FAILED)
-
-
-def show_judgement(judgement: "Judgement", run: str, against: str) -> None:
-    if judgement.unjudged:
+    elif judgement.unjudged:
         hint = "measure both with the same experiment and data, until every cell is done"
         say_refused(f"{run} can't be judged against {against}, so it does not pass:", judgement.unjudged, hint)
     elif judgement.grounds:
@@ -261,6 +233,8 @@ def show_judgement(judgement: "Judgement", run: str, against: str) -> None:
             f"no drop beyond a 95 % interval in {judgement.judged} comparisons of {len(judgement.cells)} cells with {against}"
         )
         show(f"{run} passes: {passed}", style="green")
+    if not judgement.allowed:
+        raise typer.Exit(USAGE if judgement.unjudged else FAILED)
 
 
 _EPILOG = examples(

@@ -29,8 +29,7 @@ from hive_mind.runtime.members.fleet import GROUP_SIZE
 
 if TYPE_CHECKING:
     from hive_mind.evals.experiments import Experiment
-    from hive_mind.evals.experiments.reading import ReadExperiment
-    from hive_mind.evals.running.harness import RetrievalLine
+    from hive_mind.evals.running.harness import RetrievalLine, RunOrder, RunResult
 
 
 class ModeName(StrEnum):
@@ -75,22 +74,33 @@ def run_experiment(
     Every question of every arm is a line in the run's folder, and every figure of the report is computed from those. Exit code 1
     when an arm failed, and the report says why.
     """
-    from hive_mind.cli.evals.scorecard_table import show_report
     from hive_mind.evals.experiments.reading import read_experiment
-    from hive_mind.evals.running.harness import RunOrder, default_folder, run
+    from hive_mind.evals.running.harness import RunOrder, default_folder
 
     read_form = read_experiment(experiment, data)
-    _print_absent(read_form)
+    if absent := read_form.absent:
+        say(f"note: left out, because their files are not there: {', '.join(absent)} (see --data)", style="yellow")
     plan = _asked(read_form.experiment, subset, limit, mode, questions)
     plan = replace(plan, answerer=plan.answerer if synthesis else "none")
     plan = replace(plan, judge=plan.judge if judge and synthesis else "none")
     folder = out or default_folder(plan.name)
-    order = RunOrder(plan, folder, settings_for(home, embed, model), cache, jobs, tuple(sys.argv[1:]), read_form.absent)
-    with reports(goes_on("" if out else f" with --out {folder}")) as report:
+    order = RunOrder(plan, folder, settings_for(home, embed, model), cache, jobs, tuple(sys.argv[1:]), absent)
+    if _ran(order, output, is_named=out is not None).failed:
+        raise typer.Exit(FAILED)
+
+
+def _ran(order: "RunOrder", output: Format, *, is_named: bool) -> "RunResult":
+    from hive_mind.cli.evals.scorecard_table import show_report
+    from hive_mind.evals.running.harness import run
+
+    with reports(goes_on("" if is_named else f" with --out {order.folder}")) as report:
         result = run(order, report)
     show_report(result.folder, output)
-    if result.failed:
-        raise typer.Exit(FAILED)
+    return result
+
+
+def _ids(subset: str) -> tuple[str, ...]:
+    return tuple(id.strip() for id in subset.split(",") if id.strip())
 
 
 def _asked(
@@ -100,7 +110,7 @@ def _asked(
     from hive_mind.evals.experiments import Retrieval
 
     if subset:
-        experiment = replace(experiment, subset=tuple(id.strip() for id in subset.split(",") if id.strip()))
+        experiment = replace(experiment, subset=_ids(subset))
     if limit:
         experiment = replace(experiment, limit=limit)
     if mode:
@@ -109,15 +119,9 @@ def _asked(
     if questions:
         if not questions.is_file():
             raise InvalidInput(f"there is no file {questions}; give --questions a question file")
-        experiment = replace(
-            experiment, data=tuple(replace(source, questions=questions.absolute()) for source in experiment.data)
-        )
+        data = tuple(replace(source, questions=questions.absolute()) for source in experiment.data)
+        experiment = replace(experiment, data=data)
     return experiment
-
-
-def _print_absent(experiment: "ReadExperiment") -> None:
-    if experiment.absent:
-        say(f"note: left out, because their files are not there: {', '.join(experiment.absent)} (see --data)", style="yellow")
 
 
 def goes_on(reason: str = "") -> str:
@@ -175,18 +179,19 @@ def memory(
     An agent that runs, alone or in a fleet, is asked in its process, and answers from the whole of its hive. Of one that does not
     run a copy of its facts is asked. hive-mind ask and facts search show the ids that a question file names.
     """
-    from hive_mind.cli.evals.scorecard_table import show_report
-    from hive_mind.evals.running.harness import RunOrder, default_folder, run
+    from hive_mind.evals.running import read_run
+    from hive_mind.evals.running.harness import RunOrder, default_folder
 
     settings = settings_for(home, embed, model)
     name, is_running = asyncio.run(_meant(settings.home, fleet, agent))
     experiment = _experiment(name, questions, mode, limit, subset, synthesis=synthesis, is_running=is_running)
     folder = out or default_folder(experiment.name)
     order = RunOrder(experiment, folder, settings, Path(".cache/eval"), arguments=tuple(sys.argv[1:]))
-    with reports(goes_on("" if out else f" with --out {folder}")) as report:
-        result = run(order, report)
-    show_report(result.folder, output)
-    _say_what_was_reached(result.folder, name, is_running=is_running)
+    result = _ran(order, output, is_named=out is not None)
+    if not is_running:
+        say(f"asked: a copy of the facts of agent {name}, which is in no running fleet")
+    elif shares := [row.completeness for cell in read_run(folder).cells for row in cell.answered]:
+        say(f"asked: agent {name} where it runs; {fmean(shares):.1%} of its hive answered, {min(shares):.1%} at least")
     if result.failed:
         raise typer.Exit(FAILED)
 
@@ -211,21 +216,9 @@ def _experiment(
         (Retrieval(mode.value, mode.value),),
         limit=limit,
         answerer="quoting" if synthesis else "none",
-        subset=tuple(id.strip() for id in subset.split(",") if id.strip()),
+        subset=_ids(subset),
         has_baselines=False,
     )
-
-
-def _say_what_was_reached(run: Path, agent: str, *, is_running: bool) -> None:
-    from hive_mind.evals.running import read_run
-
-    if not is_running:
-        say(f"asked: a copy of the facts of agent {agent}, which is in no running fleet")
-        return
-    rows = [row for cell in read_run(run).cells for row in cell.answered]
-    if rows:
-        mean, least = fmean(row.completeness for row in rows), min(row.completeness for row in rows)
-        say(f"asked: agent {agent} where it runs; {mean:.1%} of its hive answered, {least:.1%} at least")
 
 
 _COSTS = (
@@ -327,26 +320,25 @@ def _show_topologies(lines: "list[RetrievalLine]", limit: int) -> None:
     first = lines[0]
     _show_heading(first)
     titles = ["topology", "agents", *first.metrics, "same as single", "messages", "bytes", "reached", "CPU ms"]
-    show_wide_table(titles, [_topology_row(line) for line in lines])
+    rows = []
+    for line in lines:
+        costs = (figure(getattr(line, name), form) for name, form in _COSTS)
+        rows.append((line.topology, str(line.agents), *map(figure, line.metrics.values()), *costs))
+    show_wide_table(titles, rows)
     show_prose(_LEGEND.format(limit=min(limit, 10)), style="dim")
     for line in lines:
         if line.held is not None:
             show_prose(stopped_note(line.topology, line.stopped, line.held), style="dim")
 
 
-def _topology_row(line: "RetrievalLine") -> tuple[str, ...]:
-    costs = (figure(getattr(line, name), form) for name, form in _COSTS)
-    return line.topology, str(line.agents), *map(figure, line.metrics.values()), *costs
-
-
 def _show_line(line: "RetrievalLine", limit: int) -> None:
     _show_heading(line)
-    rows = [("all questions", *(_with_interval(value, line.intervals[name]) for name, value in line.metrics.items()))]
+    means = []
+    for name, value in line.metrics.items():
+        interval = line.intervals[name]
+        means.append(figure(value) + (f" [{interval[0]:.3f}–{interval[1]:.3f}]" if interval else ""))
+    rows = [("all questions", *means)]
     rows += [(category, *map(figure, values.values())) for category, values in line.by_category.items()]
     show_table(["", *line.metrics], rows, right=range(1, len(line.metrics) + 1))
     drawn = f"the {line.groups} conversations" if line.groups else "questions"
     show(f"In brackets: 95 % interval over {drawn}. Only the first {limit} found count.", style="dim")
-
-
-def _with_interval(value: float | None, interval: list[float] | None) -> str:
-    return figure(value) + (f" [{interval[0]:.3f}–{interval[1]:.3f}]" if interval else "")

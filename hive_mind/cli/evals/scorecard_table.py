@@ -16,7 +16,7 @@ from hive_mind.cli.output import Cell, Styled, say, show, show_json, show_prose,
 from hive_mind.counted import counted, first_of
 from hive_mind.evals.metrics import ANSWERS, metric_name
 from hive_mind.evals.report.selecting import Setting, cell_name, money, number, settings_of, share
-from hive_mind.evals.scorecard import CellCard, Scorecard, write_scorecard
+from hive_mind.evals.scorecard import CellCard, write_scorecard
 from hive_mind.measure import JUDGED_MIN, Estimate
 
 _GAP = 2
@@ -44,7 +44,7 @@ def show_wide_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> No
     if sum(widths) + _GAP * (len(widths) - 1) <= room:
         show_table(titles, rows, right=range(1, len(titles)))
         return
-    rows = [(_folded(row[0]), *row[1:]) for row in rows]
+    rows = [("\n".join(textwrap.wrap(str(row[0]), _NAME_COLUMNS)) or str(row[0]), *row[1:]) for row in rows]
     for place, part in enumerate(_parts([min(widths[0], _NAME_COLUMNS), *widths[1:]], room)):
         if place:
             show()
@@ -66,10 +66,6 @@ def _parts(widths: Sequence[int], room: int) -> Iterator[list[int]]:
         yield part
 
 
-def _folded(name: Cell) -> str:
-    return "\n".join(textwrap.wrap(str(name), _NAME_COLUMNS)) or str(name)
-
-
 def show_report(run: Path, output: Format) -> None:
     """Make scorecard and report of a run, and show the first. Raises `InvalidInput` where one can't be made."""
     from hive_mind.evals.report import write_report
@@ -83,18 +79,13 @@ def show_report(run: Path, output: Format) -> None:
         for setting in settings_of(card):
             _show_setting(setting, card.limit)
             show()
-        show_without_figures(card)
+        if card.without_figures:
+            show(f"{len(card.without_figures)} of {len(card.cells)} cells have no figures", style="red")
+            show_table(["cell", "", "why"], [(cell.id, cell.status, cell.why) for cell in card.without_figures])
+            show()
         if card.done:
             show_prose(_LEGEND.format(limit=card.limit), style="dim")
     say(f"report: {page}")
-
-
-def show_without_figures(card: Scorecard) -> None:
-    if not card.without_figures:
-        return
-    show(f"{len(card.without_figures)} of {len(card.cells)} cells have no figures", style="red")
-    show_table(["cell", "", "why"], [(cell.id, cell.status, cell.why) for cell in card.without_figures])
-    show()
 
 
 def _show_setting(setting: Setting, limit: int) -> None:
@@ -105,7 +96,8 @@ def _show_setting(setting: Setting, limit: int) -> None:
     left_out = "".join(f", left out: {count} {reason}" for reason, count in of_all)
     show(f"{setting.extent}{left_out}")
     names = [f"{name}@{limit}" for name in _FOUND]
-    titles = ["", *_titles(names), "same", "messages", "bytes", "asked", "reached", "CPU", "wall"]
+    found = [title for name in names for title in (metric_name(name), "Δ")]
+    titles = ["", *found, "same", "messages", "bytes", "asked", "reached", "CPU", "wall"]
     show_wide_table(titles, [_row(setting, cell, names) for cell in setting.cells])
     _show_answers(setting)
     if too_few := sorted({cell.questions for cell in setting.cells if cell.has_too_few_questions}):
@@ -123,10 +115,6 @@ def _show_setting(setting: Setting, limit: int) -> None:
 def stopped_note(name: str, stopped: Sequence[str], held: float) -> str:
     """Says which part of a hive was measured: one draw, and not what a fleet of that shape does on average."""
     return f"{name}: stopped {first_of(stopped)}, as the seed chose; the nodes that run hold {held:.1%} of the hive"
-
-
-def _titles(names: Sequence[str]) -> list[str]:
-    return [title for name in names for title in (metric_name(name), "Δ")]
 
 
 def _row(setting: Setting, cell: CellCard, names: Sequence[str]) -> list[Cell]:
@@ -154,16 +142,13 @@ def _show_answers(setting: Setting) -> None:
     rows = []
     for cell in setting.cells:
         row = [cell_name(cell, with_seed=setting.has_seeds), *(_with_interval(cell.metrics.get(name)) for name in names)]
-        rows.append(row + (_money(cell) if has_cost else []))
+        if has_cost and (system := cell.system):
+            row += [number(system.tokens_in_total + system.tokens_out_total), money(system.usd_total)]
+        elif has_cost:
+            row += [_NOTHING, _NOTHING]
+        rows.append(row)
     titles = ["", *map(metric_name, names), *(("tokens", "dollars") if has_cost else ())]
     show_wide_table(titles, rows)
-
-
-def _money(cell: CellCard) -> list[str]:
-    system = cell.system
-    if system is None:
-        return [_NOTHING, _NOTHING]
-    return [number(system.tokens_in_total + system.tokens_out_total), money(system.usd_total)]
 
 
 def _with_interval(estimate: Estimate | None) -> str:

@@ -7,6 +7,7 @@ memory's own are modes by document 003's names; "rrf", "weighted" and "seed-fede
 
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -92,49 +93,31 @@ class Means:
 
 
 Deal = Callable[[Sequence[Document], int], list[list[Document]]]
-_Seeded = Callable[[Sequence[Document], int, int], list[list[Document]]]
-
-
-def _round_robin(documents: Sequence[Document], agents: int, seed: int) -> list[list[Document]]:  # noqa: ARG001
-    """One after the other, as if everybody heard a bit of everything."""
-    return [list(documents[number::agents]) for number in range(agents)]
-
-
-def _by(documents: Sequence[Document], agents: int, seed: int, *, field: str) -> list[list[Document]]:  # noqa: ARG001
-    """Documents that belong together stay together; groups go to the agents in turn."""
-    groups: dict[str, list[Document]] = {}
-    for document in documents:
-        groups.setdefault(getattr(document, field), []).append(document)
-    dealt: list[list[Document]] = [[] for _ in range(agents)]
-    for number, group in enumerate(groups.values()):
-        dealt[number % agents].extend(group)
-    return dealt
-
-
-def _random(documents: Sequence[Document], agents: int, seed: int) -> list[list[Document]]:
-    """Each to an agent that is drawn, as where facts reach agents by chance."""
-    chance = random.Random(f"{seed} deal")  # noqa: S311 - it has to be the same again
-    dealt: list[list[Document]] = [[] for _ in range(agents)]
-    for document in documents:
-        dealt[chance.randrange(agents)].append(document)
-    return dealt
-
-
-_DEALS: Mapping[str, _Seeded] = {
-    "round-robin": _round_robin,
-    "session": partial(_by, field="section"),
-    "speaker": partial(_by, field="speaker"),
-    "topic": partial(_by, field="topic"),
-    "random": _random,
-}
-DEALS = tuple(_DEALS)
+# Documents that belong together by these fields stay together; groups go to the agents in turn.
+_FIELDS = {"session": "section", "speaker": "speaker", "topic": "topic"}
+DEALS = ("round-robin", *_FIELDS, "random")
 
 
 def deal_by(name: str, seed: int = 1) -> Deal:
-    """The way to deal of this name; `seed` decides where it draws. Raises `InvalidInput`."""
-    if name not in _DEALS:
+    """The way to deal of this name; `seed` decides where it draws. Raises `InvalidInput`.
+
+    One after the other is as if everybody heard a bit of everything; at random, as where facts reach agents by chance.
+    """
+    if name not in DEALS:
         raise InvalidInput(f"unknown deal {name!r}; known: {', '.join(DEALS)}")
-    return lambda documents, agents: _DEALS[name](documents, agents, seed)
+
+    def deal(documents: Sequence[Document], agents: int) -> list[list[Document]]:
+        chance = random.Random(f"{seed} deal")  # noqa: S311 - it has to be the same again
+        groups: dict[str, list[Document]] = {}
+        for place, document in enumerate(documents):
+            by_place = str(chance.randrange(agents) if name == "random" else place % agents)
+            groups.setdefault(getattr(document, _FIELDS[name]) if name in _FIELDS else by_place, []).append(document)
+        dealt: list[list[Document]] = [[] for _ in range(agents)]
+        for number, (group, group_documents) in enumerate(groups.items()):
+            dealt[number % agents if name in _FIELDS else int(group)].extend(group_documents)
+        return dealt
+
+    return deal
 
 
 def names_of(agents: int) -> tuple[str, ...]:
@@ -149,10 +132,13 @@ STORE_BATCH = 256
 
 def candidate_of(document: Document) -> Candidate:
     """A document as a statement to keep. Its confidence is what its `meta` calls so, where that is a number from 0 to 1."""
+    confidence = CONFIDENCE
+    with suppress(ValueError):
+        confidence = float(document.meta.get("confidence", CONFIDENCE))
     return Candidate(
         content=document.text,
         concept="",
-        confidence=_confidence_of(document),
+        confidence=confidence if 0.0 <= confidence <= 1.0 else CONFIDENCE,
         said_at=document.said_at,
         speaker=document.speaker,
         before=document.before,
@@ -211,14 +197,6 @@ async def keep(memory: Memory, scope: Scope, progress: Progress | None) -> dict[
         if progress:
             progress(f"{scope.name}: documents", min(start + STORE_BATCH, len(documents)), len(documents))
     return ids_by_fact
-
-
-def _confidence_of(document: Document) -> float:
-    try:
-        confidence = float(document.meta.get("confidence", CONFIDENCE))
-    except ValueError:
-        return CONFIDENCE
-    return confidence if 0.0 <= confidence <= 1.0 else CONFIDENCE
 
 
 def firsts_of(documents: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -156,7 +156,6 @@ def is_caused(message: Message) -> bool:
 
 
 def weight_of(message: Message) -> int:
-    """The bytes of a message, as it would travel."""
     if isinstance(message, _SEARCHES):
         message = replace(message, query=_QUERY)
     if isinstance(message, _REQUESTS):

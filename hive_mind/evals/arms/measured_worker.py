@@ -129,7 +129,6 @@ class MemberTraffic:
         return sum(sent[kind].messages for kind in self._types), sum(sent[kind].bytes for kind in self._types)
 
     def asking(self) -> tuple[int, int]:
-        """Messages and bytes of questions since the last time."""
         sent, self._questions = self._questions, []
         return len(sent), sum(weight_of(message) for message in sent)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
-from hive_mind.api.replies import FoundReply, HitJson
+from hive_mind.api.replies import FoundReply
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms import ArmResult, AskedArm, Cost, Means, Progress, Search, documents_by_fact, facts_of, keep
 from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
@@ -68,7 +68,11 @@ class _RunningMemory:
         reply: FoundReply = await self._call("search", query=query.text, limit=query.limit, method=query.method)
         self.asked.update(reply["asked"])
         self.completeness = min(self.completeness, reply["completeness"])
-        return SearchResult(map(_hit_of, reply["hits"]), completeness=reply["completeness"])
+        hits = []
+        for hit in reply["hits"]:
+            contributions = converted(hit["contributions"], Contributions)
+            hits.append(Hit(fact_of(hit), hit["score"], converted(hit["components"], ComponentScores), contributions))
+        return SearchResult(hits, completeness=reply["completeness"])
 
 
 async def open_running(cell: Cell, scope: Scope, means: Means, search: Search) -> AskedArm:
@@ -92,11 +96,6 @@ async def open_running(cell: Cell, scope: Scope, means: Means, search: Search) -
             return ArmResult(tuple(hits), cost, wall_s=time.perf_counter() - began_s)
 
         return AskedArm(documents, Learned(len(documents)), ask, opening.pop_all().aclose)
-
-
-def _hit_of(reply: HitJson) -> Hit:
-    components = converted(reply["components"], ComponentScores)
-    return Hit(fact_of(reply), reply["score"], components, converted(reply["contributions"], Contributions))
 
 
 Find = Callable[[LabelledQuestion, int], Sequence[Hit]]

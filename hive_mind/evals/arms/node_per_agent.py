@@ -109,7 +109,6 @@ def remains_of(cell: Cell) -> Remains | None:
 
 
 def slow_of(cell: Cell) -> frozenset[str]:
-    """Which of the others answer late."""
     return frozenset(shuffled(cell, names_of(cell.arm.agents))[cell.fault.down :][: cell.fault.slow])
 
 

@@ -129,7 +129,6 @@ async def _ended(process: Process) -> None:
 
 
 def main() -> None:
-    """Keep it until nobody needs it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with PassingFolder() as folder:
         try:
@@ -200,7 +199,6 @@ class ProcessesArm(PerAgentArm):
         self._count = min(len(self._names), PROCESSES_MAX)
 
     async def begin(self) -> None:
-        """Start all processes and wait until everybody has heard everybody."""
         for number in range(self._count):
             await self._platform.start(self._config(number))
         if not _are_in(await until(self._platform, _are_in, Patience(_SETTLED_WITHIN_S))):
@@ -217,13 +215,22 @@ class ProcessesArm(PerAgentArm):
         wall_s, running = time.perf_counter() - began_s, await self._running()
         cpu_s = _cpu_s(running) - cpu_s
         messages, size = _sent(await self._states(), before)
+        # Memory of the processes, pages that they share divided among them; None where the system does not tell.
+        taken: list[Any] = [psutil.Process(process.pid).memory_full_info() for process in running]
+        shares = [memory.pss for memory in taken if hasattr(memory, "pss")]
+        per_agent = sum(shares) // len(self._names) if len(shares) == len(taken) else None
         # Of all processes together.
-        self.learned = Learned(len(self.documents), messages, size, lag_s, cpu_s, wall_s, self._memory_per_agent(running))
+        self.learned = Learned(len(self.documents), messages, size, lag_s, cpu_s, wall_s, per_agent)
         await self._stop(down_of(self._cell))
 
     async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         """Ask twice: once for what it finds and costs, once for how long that takes."""
-        first, second = [await self._remote(question, is_timed=is_timed) for is_timed in (False, True)]
+        embedder, ask = self._means.embedder, partial(self._ask, self._askers[question.id])
+        # A memory also asks its model whether it reads the script of a question, and where its cosines begin.
+        vectors = await _vectors_of(probes(script_of(question.text)), embedder)
+        if embedder.dimension:
+            vectors[question.text] = _as_bytes(await embedder.embed_query(question.text))
+        first, second = (_Remote(ask, Given(vectors, is_timed=is_timed)) for is_timed in (False, True))
         await self._states()
         hits = await self._find(first, question.text, limit)
         states = await self._states()
@@ -244,17 +251,10 @@ class ProcessesArm(PerAgentArm):
             return await self._platform.call(process, agent, request, timeout_s=_ANSWERS_WITHIN_S, **fields)
         except BackendUnavailable:
             # It may be about to end, and how says more than that it can't be asked.
-            processes = await until(self._platform, _has_ended_one, Patience(_ENDS_WITHIN_S))
+            is_over = Patience(_ENDS_WITHIN_S)
+            processes = await until(self._platform, lambda seen: not all(one.is_alive for one in seen.values()), is_over)
             _refuse_ended(processes.values())
             raise
-
-    async def _remote(self, question: LabelledQuestion, *, is_timed: bool) -> _Remote:
-        embedder, asker = self._means.embedder, self._askers[question.id]
-        # A memory also asks its model whether it reads the script of a question, and where its cosines begin.
-        vectors = await _vectors_of(probes(script_of(question.text)), embedder)
-        if embedder.dimension:
-            vectors[question.text] = _as_bytes(await embedder.embed_query(question.text))
-        return _Remote(partial(self._ask, asker), Given(vectors, is_timed=is_timed))
 
     def _config(self, number: int) -> WorkerConfig:
         arm, means, guardian = self._cell.arm, self._means, self._guardian
@@ -317,12 +317,6 @@ class ProcessesArm(PerAgentArm):
                 raise _too_late(what)
             await asyncio.sleep(_LOOK_S)
 
-    def _memory_per_agent(self, running: Iterable[Running]) -> int | None:
-        """Memory of the processes, pages that they share divided among them; None where the system does not tell."""
-        taken: list[Any] = [psutil.Process(process.pid).memory_full_info() for process in running]
-        known = [one.pss for one in taken if hasattr(one, "pss")]
-        return sum(known) // len(self._names) if len(known) == len(taken) else None
-
 
 async def open_arm(cell: Cell, scope: Scope, means: Means) -> ProcessesArm:
     """A hive of processes that has learned a scope; nothing is left of it where this fails.
@@ -351,10 +345,6 @@ def _are_in(seen: Mapping[str, Running]) -> bool:
     _refuse_ended(seen.values())
     ready = [process.status for process in seen.values() if process.status is not None and process.status.is_ready]
     return len(ready) == len(seen) and not any(node.silent for status in ready for node in status.nodes)
-
-
-def _has_ended_one(seen: Mapping[str, Running]) -> bool:
-    return not all(process.is_alive for process in seen.values())
 
 
 def _refuse_ended(running: Iterable[Running]) -> None:

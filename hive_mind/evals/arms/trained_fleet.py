@@ -202,7 +202,8 @@ class RoutedArm:
         vector = await self._means.embedder.embed_query(question.text)
 
         async def search() -> SearchResult:
-            self._chosen = self._nearest(vector)
+            cosines = np.where(self._centroids.any(axis=1), self._centroids @ vector, _KNOWS_NOTHING)
+            self._chosen = tuple(self._agents[number] for number in np.argsort(-cosines, kind="stable")[: self._fan_out])
             return await self._search(memory, question.text, limit)
 
         def cost(result: SearchResult) -> Cost:
@@ -218,10 +219,6 @@ class RoutedArm:
         for memory in self._coordinators.values():
             await memory.close()
         await self._trained.fleet.close()
-
-    def _nearest(self, vector: NDArray[np.float32]) -> tuple[str, ...]:
-        cosines = np.where(self._centroids.any(axis=1), self._centroids @ vector, _KNOWS_NOTHING)
-        return tuple(self._agents[number] for number in np.argsort(-cosines, kind="stable")[: self._fan_out])
 
 
 async def open_routed(cell: Cell, scope: Scope, means: Means, search: Search) -> RoutedArm:

@@ -113,43 +113,38 @@ def says_something(text: str) -> bool:
 
 def pooled(dataset: Dataset) -> Dataset:
     """The same questions asked of all documents together: one scope, ids and sections made unique as "scope/id"."""
-    scopes = [_prefixed(scope) for scope in dataset.scopes]
-    everything = Scope(
-        dataset.name,
-        tuple(document for scope in scopes for document in scope.documents),
-        tuple(question for scope in scopes for question in scope.questions),
-    )
-    return replace(dataset, scopes=(everything,))
+    documents: list[Document] = []
+    questions: list[LabelledQuestion] = []
+    for scope in dataset.scopes:
+        prefix = f"{scope.name}/"
+        # Every conversation has a first session, and they are not the same.
+        documents += [
+            replace(document, id=prefix + document.id, section=document.section and prefix + document.section)
+            for document in scope.documents
+        ]
+        questions += [
+            replace(question, id=prefix + question.id, relevant={prefix + id: grade for id, grade in question.relevant.items()})
+            for question in scope.questions
+        ]
+    return replace(dataset, scopes=(Scope(dataset.name, tuple(documents), tuple(questions)),))
 
 
-def merged(name: str, datasets: list[Dataset]) -> Dataset:
-    """Data sets read from several files as one; their scopes have different names."""
+def merged(name: str, datasets: list[Dataset], path: Path, kind: str) -> Dataset:
+    """Data sets read from `path` as one. Raises `InvalidInput` for two scopes, each a `kind`, of one name."""
     left_out: Counter[str] = Counter()
     for dataset in datasets:
         left_out.update(dataset.left_out)
     scopes = tuple(scope for dataset in datasets for scope in dataset.scopes)
-    groups = (
-        {f"{scope.name}/{question.id}": scope.name for scope in scopes for question in scope.questions} if len(scopes) > 1 else {}
-    )
-    return Dataset(name, scopes, dict(left_out), sum(dataset.mended for dataset in datasets), groups)
+    if repeated := repeated_in(scope.name for scope in scopes):
+        raise InvalidInput(f"{path}: {kind} {repeated!r} comes twice; remove one of them")
+    names = {f"{scope.name}/{question.id}": scope.name for scope in scopes for question in scope.questions}
+    mended = sum(dataset.mended for dataset in datasets)
+    return Dataset(name, scopes, dict(left_out), mended, names if len(scopes) > 1 else {})
 
 
-def _prefixed(scope: Scope) -> Scope:
-    def unique(id_: str) -> str:
-        return f"{scope.name}/{id_}"
-
-    def section(document: Document) -> str:
-        # Every conversation has a first session, and they are not the same.
-        return document.section and unique(document.section)
-
-    return Scope(
-        scope.name,
-        tuple(replace(document, id=unique(document.id), section=section(document)) for document in scope.documents),
-        tuple(
-            replace(question, id=unique(question.id), relevant={unique(d): j for d, j in question.relevant.items()})
-            for question in scope.questions
-        ),
-    )
+def repeated_in(names: Iterable[str]) -> str:
+    """The first name that comes twice, or ""."""
+    return next((name for name, count in Counter(names).items() if count > 1), "")
 
 
 class LeftOut:

@@ -30,6 +30,7 @@ from hive_mind.evals.datasets import (
     iso_time_slashed,
     merged,
     read_json,
+    repeated_in,
     says_something,
     shaped,
     turns_named,
@@ -63,20 +64,10 @@ class _Question(msgspec.Struct, frozen=True):
 
 def load_locomo(path: Path) -> Dataset:
     """All conversations of a file, or of the `*.json` files of a folder. Raises `InvalidInput`."""
-    if not path.is_dir():
-        return _together(path, list(_conversations(path)))
-    files = sorted(path.glob("*.json"), key=lambda file: (len(file.stem), file.stem))
-    if not files:
+    files = [path]
+    if path.is_dir() and not (files := sorted(path.glob("*.json"), key=lambda file: (len(file.stem), file.stem))):
         raise InvalidInput(f"{path}: holds no .json file; give the folder with LoCoMo's conversations")
-    return _together(path, [dataset for file in files for dataset in _conversations(file)])
-
-
-def _together(path: Path, datasets: list[Dataset]) -> Dataset:
-    together = merged("locomo", datasets)
-    counts = Counter(scope.name for scope in together.scopes)
-    if repeated := [name for name, count in counts.items() if count > 1]:
-        raise InvalidInput(f"{path}: conversation {repeated[0]!r} comes twice; remove one of them")
-    return together
+    return merged("locomo", [dataset for file in files for dataset in _conversations(file)], path, "conversation")
 
 
 def _conversations(path: Path) -> Iterator[Dataset]:
@@ -93,10 +84,9 @@ def _conversations(path: Path) -> Iterator[Dataset]:
 def _dataset(name: str, conversation: Any, questions: Any, place: str) -> Dataset:
     left_out: Counter[str] = Counter()
     documents = tuple(_documents(name, conversation, left_out, place))
-    counts = Counter(document.id for document in documents)
-    if repeated := [id_ for id_, count in counts.items() if count > 1]:
-        raise InvalidInput(f"{place}: several turns are called {repeated[0]!r}; give each its own dia_id")
-    unique_ids = set(counts)
+    unique_ids = {document.id for document in documents}
+    if repeated := repeated_in(document.id for document in documents):
+        raise InvalidInput(f"{place}: several turns are called {repeated!r}; give each its own dia_id")
     labelled_questions: list[LabelledQuestion] = []
     mended = 0
     for number, question in enumerate(shaped(questions, list[_Question], f"{place}, qa"), 1):
@@ -136,8 +126,9 @@ def _documents(name: str, conversation: Any, left_out: Counter[str], place: str)
         said_at = iso_time(shaped(conversation.get(dated, ""), str, f"{place}, {dated}"), f"{place}, {dated}")
         before = ""
         for turn in shaped(turns, list[_Turn], f"{place}, {section}"):
-            text = _shown(turn)
-            if not text:
+            # The text and the content of the shared picture, as a reader of the chat would take it in.
+            picture = f"[shares {turn.blip_caption}]" if turn.blip_caption else ""
+            if not (text := f"{turn.text} {picture}".strip()):
                 left_out[LeftOut.EMPTY_TURN] += 1
                 continue
             meta = {"picture": turn.blip_caption} if turn.blip_caption else {}
@@ -153,12 +144,6 @@ def _sessions(conversation: Any, place: str) -> list[tuple[str, Any]]:
     if not numbered:
         raise InvalidInput(f"{place}: holds no session_1, session_2, …; give a file in LoCoMo's format")
     return [(numbered[number], conversation[numbered[number]] or []) for number in sorted(numbered)]
-
-
-def _shown(turn: _Turn) -> str:
-    """The text and the content of the shared picture, as a reader of the chat would take it in."""
-    picture = f"[shares {turn.blip_caption}]" if turn.blip_caption else ""
-    return f"{turn.text} {picture}".strip()
 
 
 ABSTENTION = "_abs"
@@ -201,12 +186,8 @@ def load_longmemeval(path: Path, name: str = "") -> Dataset:
     entries = read_json(file)
     if not isinstance(entries, list):
         raise InvalidInput(f"{file}: not a list of questions; give a file in LongMemEval's format")
-    datasets = [_dataset_of_entries(entry, f"{file}, entry {number}") for number, entry in enumerate(entries, 1)]
-    together = merged(file.stem, datasets)
-    counts = Counter(scope.name for scope in together.scopes)
-    if repeated := [question for question, count in counts.items() if count > 1]:
-        raise InvalidInput(f"{file}: question {repeated[0]!r} comes twice; remove one of them")
-    return together
+    datasets = [_dataset_of_entry(entry, f"{file}, entry {number}") for number, entry in enumerate(entries, 1)]
+    return merged(file.stem, datasets, file, "question")
 
 
 def _file_in(folder: Path, name: str) -> Path:
@@ -219,13 +200,22 @@ def _file_in(folder: Path, name: str) -> Path:
     return files[chosen]
 
 
-def _dataset_of_entries(value: Any, place: str) -> Dataset:
+def _dataset_of_entry(value: Any, place: str) -> Dataset:
     entry = shaped(value, _Entry, place)
-    left_out: Counter[str] = Counter()
-    sessions = _sessions_of(entry, left_out, f"{place}, question {entry.question_id}")
-    documents = tuple(document for session in sessions for document in _documents_of(entry.question_id, session, left_out))
-    questions = tuple(_questions(entry, sessions, left_out, f"{place}, question {entry.question_id}"))
-    return Dataset("", (Scope(entry.question_id, documents, questions),), dict(+left_out))
+    left_out, scope, place = Counter[str](), entry.question_id, f"{place}, question {entry.question_id}"
+    sessions = _sessions_of(entry, left_out, place)
+    documents: list[Document] = []
+    for session in sessions:
+        before = ""
+        for number, turn in enumerate(session.turns, 1):
+            if not says_something(turn.content):
+                left_out[LeftOut.SILENT_TURN] += 1
+                continue
+            id, source = _turn_id(session, number), f"{scope}/{session.name}"
+            documents.append(Document(id, turn.content, source, session.said_at, turn.role, session.name, before, kind="chat"))
+            before = f"{turn.role}: {turn.content}"
+    questions = tuple(_questions(entry, sessions, left_out, place))
+    return Dataset("", (Scope(scope, tuple(documents), questions),), dict(+left_out))
 
 
 def _sessions_of(entry: _Entry, left_out: Counter[str], place: str) -> list[_Session]:
@@ -243,25 +233,6 @@ def _sessions_of(entry: _Entry, left_out: Counter[str], place: str) -> list[_Ses
             raise InvalidInput(f"{place}: several sessions are called {name!r}; give each its own id")
     left_out[LeftOut.REPEATED_SESSION] = len(ids) - len(sessions)
     return [*sessions.values()]
-
-
-def _documents_of(scope: str, session: _Session, left_out: Counter[str]) -> Iterator[Document]:
-    before = ""
-    for number, turn in enumerate(session.turns, 1):
-        if not says_something(turn.content):
-            left_out[LeftOut.SILENT_TURN] += 1
-            continue
-        yield Document(
-            _turn_id(session, number),
-            turn.content,
-            f"{scope}/{session.name}",
-            session.said_at,
-            turn.role,
-            session.name,
-            before,
-            kind="chat",
-        )
-        before = f"{turn.role}: {turn.content}"
 
 
 def _questions(entry: _Entry, sessions: list[_Session], left_out: Counter[str], place: str) -> Iterator[LabelledQuestion]:
@@ -287,16 +258,18 @@ def _questions(entry: _Entry, sessions: list[_Session], left_out: Counter[str], 
 
 def _evidence(entry: _Entry, sessions: list[_Session], left_out: Counter[str]) -> dict[str, int]:
     """The marked turns; sessions that are named as evidence and have none are counted."""
-    marked = {session.name: _marked(session) for session in sessions}
+    marked = {
+        session.name: [
+            _turn_id(session, number)
+            for number, turn in enumerate(session.turns, 1)
+            if turn.has_answer and says_something(turn.content)
+        ]
+        for session in sessions
+    }
     answer_session_ids = set(entry.answer_session_ids)
     left_out[LeftOut.UNKNOWN_SESSION] = len(answer_session_ids - marked.keys())
     left_out[LeftOut.UNMARKED_SESSION] = sum(not marked[name] for name in answer_session_ids & marked.keys())
     return {turn: 1 for turns in marked.values() for turn in turns}
-
-
-def _marked(session: _Session) -> list[str]:
-    turns = enumerate(session.turns, 1)
-    return [_turn_id(session, number) for number, turn in turns if turn.has_answer and says_something(turn.content)]
 
 
 def _turn_id(session: _Session, number: int) -> str:

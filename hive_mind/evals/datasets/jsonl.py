@@ -106,7 +106,11 @@ def load_jsonl(path: Path, name: str = "") -> Dataset:
     Raises `InvalidInput`.
     """
     files = _files_in(path, name) if path.is_dir() else _files_beside(path)
-    corpus = _read_corpus(files)
+    corpus, previous = Corpus(), None
+    for _, line in read_lines(files.corpus, CorpusLine):
+        document = _document(files.name, line, previous)
+        corpus.take(document)
+        previous = corpus.documents.get(document.id, previous)
     left_out = Counter({LeftOut.SILENT_DOCUMENT: len(corpus.silent)})
     groups: dict[str, str] = {}
     questions = tuple(_questions(files, corpus, left_out, groups))
@@ -139,16 +143,6 @@ def _files_beside(path: Path) -> _Files:
         raise InvalidInput(f"{path}: give NAME{CORPUS_SUFFIX}, NAME.queries.jsonl, or their folder")
     questions = "queries" if kind == "corpus" else kind
     return _Files(name, path.with_name(f"{name}{CORPUS_SUFFIX}"), path.with_name(f"{name}.{questions}.jsonl"))
-
-
-def _read_corpus(files: _Files) -> Corpus:
-    corpus = Corpus()
-    previous: Document | None = None
-    for _, line in read_lines(files.corpus, CorpusLine):
-        document = _document(files.name, line, previous)
-        corpus.take(document)
-        previous = corpus.documents.get(document.id, previous)
-    return corpus
 
 
 def _document(name: str, line: CorpusLine, previous: Document | None) -> Document:
@@ -187,16 +181,17 @@ def write_jsonl(dataset: Dataset, folder: Path) -> tuple[Path, Path]:
         raise InvalidInput(f"data set {dataset.name!r} can't be written: its name can't be a file name; give it another one")
     (scope,) = dataset.scopes
     corpus, queries = folder / f"{dataset.name}{CORPUS_SUFFIX}", folder / f"{dataset.name}.queries.jsonl"
-    _write(corpus, _corpus_lines(dataset.name, scope.documents))
-    _write(queries, (_query_line(question, dataset.groups.get(question.id, "")) for question in scope.questions))
+    query_lines = []
+    for question in scope.questions:
+        meta = {key: getattr(question, key) for key in QuestionMeta.__struct_fields__ if key != "group"}
+        question_meta = QuestionMeta(**meta, group=dataset.groups.get(question.id, ""))
+        query_lines.append(QueryLine(question.id, question.text, dict(question.relevant), question_meta))
+    for path, lines in ((corpus, _corpus_lines(dataset.name, scope.documents)), (queries, query_lines)):
+        try:
+            write_whole(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), _FOR_ALL)
+        except OSError as error:
+            raise InvalidInput(f"{path}: can't be written ({reason_of(error)}); give another folder") from error
     return corpus, queries
-
-
-def _write(path: Path, lines: Iterable[msgspec.Struct]) -> None:
-    try:
-        write_whole(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), _FOR_ALL)
-    except OSError as error:
-        raise InvalidInput(f"{path}: can't be written ({reason_of(error)}); give another folder") from error
 
 
 def _corpus_lines(name: str, documents: Iterable[Document]) -> Iterator[CorpusLine]:
@@ -204,20 +199,12 @@ def _corpus_lines(name: str, documents: Iterable[Document]) -> Iterator[CorpusLi
     for document in documents:
         if keys := [key for key in DOCUMENT_FIELDS if key in document.meta]:
             raise InvalidInput(f"document {document.id!r}: its meta has {keys[0]!r}, which is a field of its own; rename it")
-        yield CorpusLine(document.id, document.text, _explicit_fields(name, document, previous) | dict(document.meta))
+        # Fields that do not follow from the file itself.
+        assumed = dict.fromkeys(DOCUMENT_FIELDS, "")
+        assumed |= {"source": default_source(name, document.id), "before": derived_before(previous, document.section)}
+        fields = {key: value for key in DOCUMENT_FIELDS if (value := getattr(document, key)) != assumed[key]}
+        yield CorpusLine(document.id, document.text, fields | dict(document.meta))
         previous = document
-
-
-def _explicit_fields(name: str, document: Document, previous: Document | None) -> dict[str, str]:
-    """Fields that do not follow from the file itself."""
-    assumed = dict.fromkeys(DOCUMENT_FIELDS, "")
-    assumed |= {"source": default_source(name, document.id), "before": derived_before(previous, document.section)}
-    return {key: getattr(document, key) for key in DOCUMENT_FIELDS if getattr(document, key) != assumed[key]}
-
-
-def _query_line(question: LabelledQuestion, group: str) -> QueryLine:
-    meta = {key: getattr(question, key) for key in QuestionMeta.__struct_fields__ if key != "group"}
-    return QueryLine(question.id, question.text, dict(question.relevant), QuestionMeta(**meta, group=group))
 
 
 _SHORT_ID, _FACT_ID = regex(r"[0-9a-f]{8,}"), regex(r"[0-9a-f]{32}")
@@ -278,7 +265,17 @@ def _asked_of(entries: list[_Entry], document_ids: set[str], left_out: Counter[s
         elif not (node_ids or entry.acceptable_answer_keywords or entry.coverage_gap_reason):
             left_out[LeftOut.NOTHING_TO_MEASURE] += 1
         else:
-            yield _question_of(entry, relevant)
+            # Where no document is named and it is said why, nothing answers the question, and a good answer says so.
+            yield LabelledQuestion(
+                entry.id,
+                entry.question,
+                relevant,
+                intent=entry.intent,
+                source_bias=entry.source_bias,
+                acceptable=entry.acceptable_answer_keywords,
+                is_answerable=bool(relevant) or not entry.coverage_gap_reason,
+                gap=entry.coverage_gap_reason,
+            )
 
 
 def _document_of(id_or_beginning: str, document_ids: set[str]) -> str:
@@ -287,17 +284,3 @@ def _document_of(id_or_beginning: str, document_ids: set[str]) -> str:
         return id_or_beginning if id_or_beginning in document_ids else ""
     beginning_so = [id for id in document_ids if id.startswith(id_or_beginning) and _FACT_ID.fullmatch(id)]
     return beginning_so[0] if len(beginning_so) == 1 else ""
-
-
-def _question_of(entry: _Entry, relevant: dict[str, int]) -> LabelledQuestion:
-    """Where no document is named and it is said why, nothing answers the question, and a good answer says so."""
-    return LabelledQuestion(
-        entry.id,
-        entry.question,
-        relevant,
-        intent=entry.intent,
-        source_bias=entry.source_bias,
-        acceptable=entry.acceptable_answer_keywords,
-        is_answerable=bool(relevant) or not entry.coverage_gap_reason,
-        gap=entry.coverage_gap_reason,
-    )

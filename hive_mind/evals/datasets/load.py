@@ -69,24 +69,13 @@ def load_beir(folder: Path, part: str = "") -> Dataset:
         raise InvalidInput(f"{folder}: holds no {QRELS}/PART.tsv; add the judgements, as {QRELS}/{_USUAL_PART}.tsv")
     preferred = part or (_USUAL_PART if _USUAL_PART in names else "")
     qrels = folder / QRELS / f"{one_of(folder, names, preferred, 'part')}.tsv"
-    name = folder.resolve().name
-    corpus = _corpus(folder, name)
-    left_out = Counter({LeftOut.SILENT_DOCUMENT: len(corpus.silent)})
-    questions = tuple(_questions(folder, qrels, corpus, left_out))
-    return Dataset(name, (Scope(name, tuple(corpus.documents.values()), questions),), dict(+left_out))
-
-
-def is_beir(folder: Path) -> bool:
-    """Whether a folder looks like one of these, complete or not."""
-    return (folder / QRELS).is_dir() or any((folder / name).is_file() for name in (CORPUS, QUERIES))
-
-
-def _corpus(folder: Path, name: str) -> Corpus:
-    corpus = Corpus()
+    name, corpus = folder.resolve().name, Corpus()
     for _, line in read_lines(folder / CORPUS, _CorpusLine):
         meta = {key: in_words(value) for key, value in line.metadata.items()}
         corpus.take(Document(line.id, titled(line.title, line.text), f"{name}/{line.id}", meta=meta))
-    return corpus
+    left_out = Counter({LeftOut.SILENT_DOCUMENT: len(corpus.silent)})
+    questions = tuple(_questions(folder, qrels, corpus, left_out))
+    return Dataset(name, (Scope(name, tuple(corpus.documents.values()), questions),), dict(+left_out))
 
 
 def titled(title: str, text: str) -> str:
@@ -112,7 +101,7 @@ def _questions(folder: Path, qrels: Path, corpus: Corpus, left_out: Counter[str]
             left_out[LeftOut.NO_DOCUMENT_LEFT] += 1
     unknown = [judged for question, judged in judgements.by_question.items() if question not in question_ids]
     left_out.update({LeftOut.REPEATED_JUDGEMENT: judgements.repeated, LeftOut.UNKNOWN_QUESTION: sum(map(len, unknown))})
-    judged = {question for path in (folder / QRELS).glob("*.tsv") for question in judged_questions(path)}
+    judged = {question for path in (folder / QRELS).glob("*.tsv") for _, question, _, _ in _rows(path)}
     left_out[LeftOut.UNJUDGED_QUESTION] = len(question_ids - judged)
 
 
@@ -149,11 +138,6 @@ def read_qrels(path: Path) -> Judgements:
             judgements.repeated += 1
         first_seen.setdefault((question, document), number)
     return judgements
-
-
-def judged_questions(path: Path) -> set[str]:
-    """Ids of the questions that a file judges. Raises `InvalidInput`."""
-    return {question for _, question, _, _ in _rows(path)}
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
@@ -231,9 +215,13 @@ def facts_as_dataset(name: str, facts: Iterable[Fact]) -> Dataset:
 
 
 def _document(fact: Fact) -> Document:
+    # The text alone: its speaker is a field of a document, and is put before its text when that is learned.
+    prefix = f"{canonical(fact.speaker)}: "
+    content = fact.content.removeprefix(prefix)
     return Document(
         id=fact.id,
-        text=_without_speaker(fact),
+        # A speaker that quotes itself would otherwise lose the quotation.
+        text=fact.content if content.startswith(prefix) else content,
         source=fact.sources[0],
         said_at=fact.said_at,
         speaker=fact.speaker,
@@ -251,14 +239,6 @@ def _kind_of(fact: Fact) -> str:
         return "chat"
     ending = PurePath(fact.sources[0]).suffix[1:].lower()
     return ending if ending.isalnum() else fact.sources[0].partition("/")[0]
-
-
-def _without_speaker(fact: Fact) -> str:
-    """The text alone: its speaker is a field of a document, and is put before its text when that is learned."""
-    prefix = f"{canonical(fact.speaker)}: "
-    content = fact.content.removeprefix(prefix)
-    # A speaker that quotes itself would otherwise lose the quotation.
-    return fact.content if content.startswith(prefix) else content
 
 
 Load = Callable[[Path, str], Dataset]
@@ -282,7 +262,8 @@ def detected(path: Path) -> str:
     if path.is_dir():
         if any(path.glob(f"*{CORPUS_SUFFIX}")):
             return "jsonl"
-        if is_beir(path):
+        # Complete or not.
+        if (path / QRELS).is_dir() or any((path / name).is_file() for name in (CORPUS, QUERIES)):
             return "beir"
         files = sorted(path.glob("*.json"))
         return _of_json(files[0]) if files else "locomo"

@@ -77,8 +77,13 @@ class Summary:
 
 def outcome(question: DemoQuestion, hits: Sequence[Hit], answer: Answer) -> DemoResult:
     """The result of one question; `hits` are those that count, best first."""
-    right = any(word in answer.text for word in question.keywords) if question.evidence else not answer.is_known
-    return DemoResult(question, _recall(question, hits), _reciprocal_rank(question, hits), answer.is_known, right)
+    if not question.evidence:
+        return DemoResult(question, None, None, answer.is_known, not answer.is_known)
+    found = sum(any(quote in hit.fact.content for hit in hits) for quote in question.evidence)
+    recall = found / len(question.evidence) if question.kind == "multi-hop" else float(found > 0)
+    places = (place for place, hit in enumerate(hits, 1) if any(quote in hit.fact.content for quote in question.evidence))
+    right = any(word in answer.text for word in question.keywords)
+    return DemoResult(question, recall, next((1 / place for place in places), 0.0), answer.is_known, right)
 
 
 def summaries(outcomes: Iterable[DemoResult]) -> list[Summary]:
@@ -97,20 +102,6 @@ def _summary(kind: str, group: Sequence[DemoResult]) -> Summary:
         sum(result.is_right for result in group),
         sum(not result.is_known for result in group),
     )
-
-
-def _recall(question: DemoQuestion, hits: Sequence[Hit]) -> float | None:
-    if not question.evidence:
-        return None
-    evidence_count = sum(any(quote in hit.fact.content for hit in hits) for quote in question.evidence)
-    return evidence_count / len(question.evidence) if question.kind == "multi-hop" else float(evidence_count > 0)
-
-
-def _reciprocal_rank(question: DemoQuestion, hits: Sequence[Hit]) -> float | None:
-    if not question.evidence:
-        return None
-    places = (place for place, hit in enumerate(hits, 1) if any(quote in hit.fact.content for quote in question.evidence))
-    return next((1 / place for place in places), 0.0)
 
 
 def demo_dataset() -> Dataset:

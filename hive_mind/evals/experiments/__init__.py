@@ -11,8 +11,8 @@ machine decides, so the same seed writes the same bytes; `Timing` holds those va
 rows, timings and cell reports, and from nothing else.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -150,11 +150,21 @@ ALONE: tuple[ArmKind, ...] = (SINGLE, RUNNING, *BASELINES)
 
 def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
     """All cells, data set by data set. Raises `InvalidInput` where two would have the same name."""
+    # Everything as context is only something to a model that reads it.
+    kinds = BASELINES if experiment.answerer == "model" else BASELINES[:2]
+    baselines = map(Arm, kinds if experiment.has_baselines else ())
+    everywhere = Chosen(tuple(dict.fromkeys((*experiment.arms, *baselines))))
+    chosen_arms = [(chosen, plain_arm(arm)) for chosen in (everywhere, *experiment.chosen) for arm in chosen.arms]
     cells: dict[str, Cell] = {}
-    for cell in _multiplied(experiment):
-        first_cell = cells.setdefault(cell.id, cell)
-        if first_cell != cell:
-            raise InvalidInput(f"two cells of {experiment.name} would be called {cell.id}; rename a data set or a retrieval")
+    for data, seed, (chosen, arm) in product(experiment.data, experiment.seeds, chosen_arms):
+        if chosen.data and data.name not in chosen.data:
+            continue
+        # A baseline ranks in its own way, whatever the others do: once is enough.
+        ways = experiment.retrieval[:1] if arm.kind in BASELINES else experiment.retrieval
+        faults = [fault for fault in chosen.faults or experiment.faults if takes(arm, fault)]
+        for cell in (cell_of(data, arm, retrieval, seed, fault) for retrieval, fault in product(ways, faults)):
+            if cells.setdefault(cell.id, cell) != cell:
+                raise InvalidInput(f"two cells of {experiment.name} would be called {cell.id}; rename a data set or a retrieval")
     return tuple(cells.values())
 
 
@@ -190,56 +200,22 @@ def plain_arm(arm: Arm) -> Arm:
     )
 
 
-def baselines_of(experiment: Experiment) -> tuple[Arm, ...]:
-    """Those that make sense: everything as context is only something to a model that reads it."""
-    if not experiment.has_baselines:
-        return ()
-    kinds = BASELINES if experiment.answerer == "model" else BASELINES[:2]
-    return tuple(Arm(kind) for kind in kinds)
-
-
-def _multiplied(experiment: Experiment) -> Iterator[Cell]:
-    for data in experiment.data:
-        for seed in experiment.seeds:
-            for arm, faults in _arms_for(data, experiment):
-                # A baseline ranks in its own way, whatever the others do: once is enough.
-                ways = experiment.retrieval[:1] if arm.kind in BASELINES else experiment.retrieval
-                for retrieval in ways:
-                    yield from (cell_of(data, arm, retrieval, seed, fault) for fault in faults if takes(arm, fault))
-
-
-def _arms_for(data: DataSource, experiment: Experiment) -> Iterator[tuple[Arm, Sequence[Fault]]]:
-    for arm in dict.fromkeys((*experiment.arms, *baselines_of(experiment))):
-        yield plain_arm(arm), experiment.faults
-    for chosen in experiment.chosen:
-        if not chosen.data or data.name in chosen.data:
-            yield from ((plain_arm(arm), chosen.faults or experiment.faults) for arm in chosen.arms)
-
-
 def _id(data: DataSource, arm: Arm, retrieval: Retrieval, seed: int, fault: Fault) -> str:
     parts = [data.name, arm.kind]
     if arm.kind not in ALONE:
         parts += [str(arm.agents), arm.deal]
     if arm.kind not in BASELINES:
         parts.append(retrieval.name)
-    return "-".join((*parts, f"s{seed}", *_unusual(arm, fault)))
-
-
-def _unusual(arm: Arm, fault: Fault) -> Iterator[str]:
-    if arm.groups:
-        yield f"g{arm.groups}"
-    if arm.fan_out:
-        yield f"fan{arm.fan_out}"
-    if arm.replicas != Arm().replicas:
-        yield f"r{arm.replicas}"
-    if fault.down:
-        yield f"down{fault.down}"
-    if fault.loss:
-        yield f"loss{fault.loss:g}"
-    if fault.slow:
-        yield f"slow{fault.slow}x{fault.slow_ms}ms"
-    if arm.place != "in-process":
-        yield "sim" if arm.place == "simulator" else arm.place
+    unusual = {
+        f"g{arm.groups}": arm.groups,
+        f"fan{arm.fan_out}": arm.fan_out,
+        f"r{arm.replicas}": arm.replicas != Arm().replicas,
+        f"down{fault.down}": fault.down,
+        f"loss{fault.loss:g}": fault.loss,
+        f"slow{fault.slow}x{fault.slow_ms}ms": fault.slow,
+        "sim" if arm.place == "simulator" else arm.place: arm.place != "in-process",
+    }
+    return "-".join((*parts, f"s{seed}", *(word for word, is_so in unusual.items() if is_so)))
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -60,7 +60,11 @@ def contradictions(form: ExperimentForm) -> Iterator[Finding]:
     for number, arm in enumerate(form.arms):
         yield from _arm(arm, ("arms", number), form)
     yield from _running(form)
-    yield from _faults_nobody_has(form)
+    # A fault that no arm it goes with can have would vanish without a word.
+    everyone = [single_arm for arm in form.arms if not arm.faults for single_arm in arms_in(arm)]
+    yield from _untaken(faults_in(form.faults), everyone, ("faults",))
+    for number, arm in enumerate(form.arms):
+        yield from _untaken(faults_in(arm.faults), arms_in(arm), ("arms", number, "faults"))
     if form.judge == "model" and form.answerer == "none":
         yield Finding(("judge",), "judges answers, but the answerer is none; choose an answerer, or the judge none")
 
@@ -126,23 +130,13 @@ def _sizes(arm: Arm, path: FormPath) -> Iterator[Finding]:
         yield Finding((*path, "place"), f"{arm.place} is for {', '.join(TOPOLOGIES)}; {arm.kind} runs in-process")
 
 
-def _faults_nobody_has(form: ExperimentForm) -> Iterator[Finding]:
-    """A fault that no arm it goes with can have would vanish without a word."""
-    everyone = [single_arm for arm in form.arms if not arm.faults for single_arm in arms_in(arm)]
-    yield from _untaken(faults_in(form.faults), everyone, ("faults",))
-    for number, arm in enumerate(form.arms):
-        yield from _untaken(faults_in(arm.faults), list(arms_in(arm)), ("arms", number, "faults"))
-
-
-def _untaken(faults: Iterable[Fault], arms: list[Arm], path: FormPath) -> Iterator[Finding]:
+def _untaken(faults: Iterable[Fault], arms: Sequence[Arm], path: FormPath) -> Iterator[Finding]:
     for fault in faults:
         if arms and not any(takes(arm, fault) for arm in arms):
-            reason = "loss and slow need an arm of place: simulator" if fault.loss or fault.slow else _too_many_down(fault)
+            reason = f"{fault.down} down needs more nodes than that (in one process flat is one node, federated one a group)"
+            if fault.loss or fault.slow:
+                reason = "loss and slow need an arm of place: simulator"
             yield Finding(path, f"no arm here can have this fault: {reason}")
-
-
-def _too_many_down(fault: Fault) -> str:
-    return f"{fault.down} down needs more nodes than that (in one process flat is one node, federated one a group)"
 
 
 def _no_such(kind: str, name: str, names: Iterable[str]) -> str:
@@ -186,17 +180,16 @@ def read_experiment(file_or_name: str, data: Path | None = None, form: Form[Expe
 
 def read_text(text: str, folders: Folders, name: str, form: Form[ExperimentForm] = EXPERIMENT) -> ReadExperiment:
     """An experiment without a file. Its paths are looked for in the folders, in their order. Raises `ExperimentError`."""
-    found_read = read(text, form)
-    experiment, tree = found_read.value, found_read.tree
+    reading = read(text, form)
+    experiment, tree = reading.value, reading.tree
     if experiment is None or tree is None:
-        raise ExperimentError(in_order([*found_read.problems, *_also(found_read.tree, found_read.problems)]), name)
+        raise ExperimentError(in_order([*reading.problems, *_also(tree, reading.problems)]), name)
     if wrong := [located(finding, tree, form) for finding in (*contradictions(experiment), *_missing_files(experiment, folders))]:
         raise ExperimentError(in_order(wrong), name)
     absent = tuple(data_form.name for data_form in experiment.data if _is_absent(data_form, folders))
     if len(absent) == len(experiment.data):
-        raise ExperimentError(
-            [Problem("data", 0, "all of its data sets are missing; give --data the folder that has them")], name
-        )
+        problem = Problem("data", 0, "all of its data sets are missing; give --data the folder that has them")
+        raise ExperimentError([problem], name)
     return ReadExperiment(_experiment(experiment, folders, absent), absent, experiment.about)
 
 
@@ -219,17 +212,15 @@ def _mended(value: dict[str, Any], faulty: set[str]) -> dict[str, Any]:
     for key, section in value.items():
         if key in faulty or key not in ExperimentForm.model_fields:
             continue
-        entries = section if isinstance(section, list) else [section]
-        harmless = [_harmless(key, n, entry) if f"{key}[{n}]" in faulty else entry for n, entry in enumerate(entries)]
-        mended[key] = harmless if isinstance(section, list) else harmless[0]
+        entries = list(section) if isinstance(section, list) else [section]
+        for number, entry in enumerate(entries):
+            if f"{key}[{number}]" in faulty and key == "data":
+                name = entry.get("name") if isinstance(entry, dict) else None
+                entries[number] = {"name": name if isinstance(name, str) else f"unnamed-{number}", "format": "demo"}
+            elif f"{key}[{number}]" in faulty:
+                entries[number] = "single" if key == "arms" else "hybrid"
+        mended[key] = entries if isinstance(section, list) else entries[0]
     return mended
-
-
-def _harmless(key: str, number: int, entry: Any) -> Any:
-    if key != "data":
-        return "single" if key == "arms" else "hybrid"
-    entry_name = entry.get("name") if isinstance(entry, dict) else None
-    return {"name": entry_name if isinstance(entry_name, str) else f"unnamed-{number}", "format": "demo"}
 
 
 def _missing_files(form: ExperimentForm, folders: Folders) -> Iterator[Finding]:

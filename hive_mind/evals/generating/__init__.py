@@ -73,6 +73,12 @@ _STORIES_SHARE = 0.9
 _PER_CATEGORY_MAX = 25
 # Order of the stories, so that also a small corpus has some of everything.
 _ROUND = ("project", "incident", "people", "security", "people", "project", "people", "incident", "people")
+_TELLINGS: dict[str, type[ProjectPair | IncidentPair | SecurityPair | Colleagues]] = {
+    "project": ProjectPair,
+    "incident": IncidentPair,
+    "security": SecurityPair,
+    "people": Colleagues,
+}
 
 
 def generate(turns: int, agents: int, seed: int) -> Dataset:
@@ -85,7 +91,13 @@ def generate(turns: int, agents: int, seed: int) -> Dataset:
     exchanges: list[Exchange] = []
     drafts: list[Draft] = []
     story_turns = 0
-    for story in _stories(world):
+    numbers, people_left = {kind: count() for kind in _TELLINGS}, Colleagues.stories(world)
+    for kind in cycle(_ROUND):
+        if kind == "people":
+            people_left -= 1
+            if people_left < 0:
+                continue
+        story = _TELLINGS[kind](world, next(numbers[kind])).write()
         if story_turns + story.turns > _STORIES_SHARE * turns:
             break
         exchanges += story.exchanges
@@ -106,23 +118,6 @@ def _check(turns: int, agents: int, seed: int) -> None:
         raise InvalidInput(f"{turns} turns take {AGENTS_MIN} to {most} agents, not {agents}: change one of the two")
     if seed < 0:
         raise InvalidInput(f"a seed is 0 or more, not {seed}")
-
-
-def _stories(world: World) -> Iterator[Story]:
-    tellings: dict[str, type[ProjectPair | IncidentPair | SecurityPair | Colleagues]] = {
-        "project": ProjectPair,
-        "incident": IncidentPair,
-        "security": SecurityPair,
-        "people": Colleagues,
-    }
-    numbers = {kind: count() for kind in tellings}
-    people_left = Colleagues.stories(world)
-    for kind in cycle(_ROUND):
-        if kind == "people":
-            if not people_left:
-                continue
-            people_left -= 1
-        yield tellings[kind](world, next(numbers[kind])).write()
 
 
 def _questions(drafts: list[Draft], documents: dict[DraftTurn, Document]) -> Iterator[LabelledQuestion]:

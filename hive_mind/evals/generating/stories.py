@@ -322,15 +322,14 @@ class IncidentPair(Story):
         speakers = self.chance.sample(self.team, min(len(self.team), len(_PARTS)))
         subject, parts = Subject(host, id_, _OPENERS, host), {}
         for (part, finding), speaker in zip(findings.items(), speakers, strict=True):
-            parts[part] = self.state(subject, self._sentences(part, finding), speaker, slot), finding.answer
+            sentences = finding.said
+            if self.chance.random() < _LED:
+                # Now and then led in by the word that a search would use.
+                leads = getattr(self.words.leads, part)
+                sentences = [f"{lead} {capital(sentence)}" for lead in leads for sentence in finding.said]
+            parts[part] = self.state(subject, sentences, speaker, slot), finding.answer
         remark(self.words.closed, "ticket")
         return _Case(id_, host, opening, parts)
-
-    def _sentences(self, part: str, finding: Any) -> Sequence[str]:
-        """A finding's sentences, now and then led in by the word that a search would use."""
-        is_led = self.chance.random() < _LED
-        leads = getattr(self.words.leads, part)
-        return [f"{lead} {capital(sentence)}" for lead in leads for sentence in finding.said] if is_led else finding.said
 
     def _in_order(self) -> None:
         """Put the exchanges in the order of their telling, with small talk in between."""

@@ -107,7 +107,6 @@ class Naming:
         return f"{stem}-{10 + 2 * row}", f"{stem}-{11 + 2 * row}"
 
     def accounts(self, pair: int) -> tuple[str, str]:
-        """Two service accounts with consecutive numbers."""
         row, word = divmod(pair, len(self._hosts))
         return f"svc-{self._hosts[word]}-{100 + 2 * row}", f"svc-{self._hosts[word]}-{101 + 2 * row}"
 
@@ -383,7 +382,6 @@ class Story:
         return turn
 
     def exchange(self, slot: int, speaker: int, turns: Sequence[DraftTurn], kind: Kind = "chat") -> None:
-        """Turns without anybody in between."""
         domain = self.world.domain_of(speaker) if self._domain is None else self._domain
         self.exchanges.append(Exchange(slot, domain, kind, self.chance.random(), tuple(turns)))
 
@@ -403,28 +401,24 @@ def documents_of(world: World, exchanges: Iterable[Exchange]) -> dict[DraftTurn,
 
     documents: dict[DraftTurn, Document] = {}
     for _, session in groupby(sorted(exchanges, key=when), key=lambda exchange: when(exchange)[:-1]):
-        _add_session(world, list(session), documents)
+        first, *others = session
+        turns = [turn for exchange in (first, *others) for turn in exchange.turns]
+        begin, minutes = _HOURS[first.kind]
+        day = world.day(first.slot, first.domain)
+        section = f"{first.kind}/{day}/{world.names.domain(first.domain)}"
+        apart = timedelta(minutes=min(_MINUTES_BETWEEN_MAX, minutes / len(turns)))
+        before = ""
+        for number, turn in enumerate(turns):
+            documents[turn] = Document(
+                id=f"t{len(documents) + 1:0{_ID_DIGITS}d}",
+                text=turn.text,
+                source=section,
+                said_at=(datetime.combine(day, begin) + number * apart).isoformat(timespec="minutes"),
+                speaker=turn.speaker,
+                section=section,
+                before=before,
+                kind=first.kind,
+                topic=turn.topic,
+            )
+            before = f"{turn.speaker}: {turn.text}"
     return documents
-
-
-def _add_session(world: World, exchanges: list[Exchange], documents: dict[DraftTurn, Document]) -> None:
-    first = exchanges[0]
-    turns = [turn for exchange in exchanges for turn in exchange.turns]
-    begin, minutes = _HOURS[first.kind]
-    day = world.day(first.slot, first.domain)
-    section = f"{first.kind}/{day}/{world.names.domain(first.domain)}"
-    apart = timedelta(minutes=min(_MINUTES_BETWEEN_MAX, minutes / len(turns)))
-    before = ""
-    for number, turn in enumerate(turns):
-        documents[turn] = Document(
-            id=f"t{len(documents) + 1:0{_ID_DIGITS}d}",
-            text=turn.text,
-            source=section,
-            said_at=(datetime.combine(day, begin) + number * apart).isoformat(timespec="minutes"),
-            speaker=turn.speaker,
-            section=section,
-            before=before,
-            kind=first.kind,
-            topic=turn.topic,
-        )
-        before = f"{turn.speaker}: {turn.text}"

@@ -20,7 +20,7 @@ import hive_mind.evals.report.selecting as selecting
 from hive_mind.counted import in_one_line
 from hive_mind.drawing import declarations
 from hive_mind.evals import metrics
-from hive_mind.evals.experiments import Arm, Fault, Row, Timing
+from hive_mind.evals.experiments import Row, Timing
 from hive_mind.evals.metrics import COSTS
 from hive_mind.evals.report.selecting import (
     EXACT,
@@ -77,14 +77,10 @@ def _written(lines: Iterable[Mapping[str, Value]]) -> str:
 
 def _columns(cell: CellCard) -> dict[str, Value]:
     columns: dict[str, Value] = {"cell": cell.id, "data": cell.data.name, "part": cell.data.part}
-    columns |= _fields(cell.arm, "arm")
+    arm, fault = msgspec.to_builtins(cell.arm), msgspec.to_builtins(cell.fault)
+    columns |= {f"arm_{key}": value for key, value in arm.items()}
     columns |= {"ranking": cell.retrieval.name, "mode": cell.retrieval.mode, "seed": cell.seed}
-    return columns | _fields(cell.fault, "fault")
-
-
-def _fields(value: Arm | Fault, name: str) -> dict[str, Value]:
-    plain: dict[str, Any] = msgspec.to_builtins(value)
-    return {f"{name}_{key}": inner for key, inner in plain.items()}
+    return columns | {f"fault_{key}": value for key, value in fault.items()}
 
 
 def _question(cell: CellCard, row: Row, timing: Timing | None) -> dict[str, Value]:
@@ -98,17 +94,11 @@ def _question(cell: CellCard, row: Row, timing: Timing | None) -> dict[str, Valu
 
 
 def _cell(cell: CellCard) -> dict[str, Value]:
-    line = _columns(cell) | {
-        "status": cell.status,
-        "why": cell.why,
-        "documents": cell.documents,
-        "questions": cell.questions,
-    }
-    line |= {"embedding": cell.embedding, "answerer": cell.answerer, "judge": cell.judge}
+    names = ("status", "why", "documents", "questions", "embedding", "answerer", "judge")
+    line = _columns(cell) | {name: getattr(cell, name) for name in names}
     line |= {"errors": sum(cell.errors.values()), "left_out": sum(cell.left_out.values())}
-    line |= dict(_flat("", msgspec.to_builtins(cell.metrics)))
-    line |= dict(_flat("", cell.figures))
-    line |= dict(_flat("", msgspec.to_builtins(cell.system) or {}))
+    for figures in (cell.metrics, cell.figures, cell.system or {}):
+        line |= dict(_flat("", msgspec.to_builtins(figures)))
     return line | dict(_flat("against_single", msgspec.to_builtins(cell.against_single) or {}))
 
 
@@ -165,10 +155,18 @@ def write_report(folder: Path) -> Path:
     """
     card, run = read_scorecard(folder), read_run(folder)
     drawings = _drawings(card)
-    _write_drawings(folder / "plots", drawings)
-    _write(folder / "questions.csv", questions_csv(card, run))
-    _write(folder / "cells.csv", cells_csv(card))
-    _write(folder / PAGE, page(material_of(card, run, drawings)))
+    png_by_name = {f"{plot.name}.png": plot.png for plot in drawings.all}
+    with writable(plots := folder / "plots"):
+        plots.mkdir(exist_ok=True)
+        for former in plots.glob("*.png"):
+            if former.name not in png_by_name:
+                former.unlink()
+        for name, body in png_by_name.items():
+            write_whole(plots / name, body, READABLE)
+    texts = {"questions.csv": questions_csv(card, run), "cells.csv": cells_csv(card)}
+    for name, text in (texts | {PAGE: page(material_of(card, run, drawings))}).items():
+        with writable(folder / name):
+            write_whole(folder / name, text.encode(), READABLE)
     return folder / PAGE
 
 
@@ -180,22 +178,6 @@ def _drawings(card: Scorecard) -> Drawings:
             raise
         return Drawings(missing=no_drawings())
     return drawn(card)
-
-
-def _write_drawings(folder: Path, drawings: Drawings) -> None:
-    with writable(folder):
-        folder.mkdir(exist_ok=True)
-        png_by_name = {f"{plot.name}.png": plot.png for plot in drawings.all}
-        for former in folder.glob("*.png"):
-            if former.name not in png_by_name:
-                former.unlink()
-        for name, body in png_by_name.items():
-            write_whole(folder / name, body, READABLE)
-
-
-def _write(path: Path, text: str) -> None:
-    with writable(path):
-        write_whole(path, text.encode(), READABLE)
 
 
 __all__ = ["write_report"]

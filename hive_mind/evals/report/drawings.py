@@ -117,7 +117,11 @@ def _costs(setting: Setting, unit: str, name: str, write: Callable[[float | None
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
         axes.set_xlabel(f"{unit}, each step tenfold")
         figure.legend(loc="outside lower left", ncols=2)
-        return finished(figure, name, title, _caption(title, arms))
+        parts = (
+            f"{arm}: {'not measured' if per_fact is None else f'{per_fact:.3g}'} per fact, {per_query:.3g} per query"
+            for arm, per_fact, per_query in arms
+        )
+        return finished(figure, name, title, f"{title}. {'; '.join(parts)}")
 
 
 def _lines(axes: Axes, arms: Sequence[_Spent]) -> None:
@@ -141,14 +145,6 @@ def _spent(cell: CellCard, unit: str, with_seed: bool) -> _Spent | None:
         return None
     per_fact, per_query = getattr(cell.system.learning, f"{unit}_per_fact"), getattr(cell.system, unit).mean
     return (cell_name(cell, with_seed=with_seed), per_fact, per_query) if per_fact or per_query else None
-
-
-def _caption(title: str, arms: Sequence[_Spent]) -> str:
-    parts = (
-        f"{arm}: {'not measured' if per_fact is None else f'{per_fact:.3g}'} per fact, {per_query:.3g} per query"
-        for arm, per_fact, per_query in arms
-    )
-    return f"{title}. " + "; ".join(parts)
 
 
 Across = Literal["even", "tenfold", "tenfold and zero"]
@@ -194,13 +190,6 @@ def by_kind(cells: Iterable[CellCard], point: Callable[[CellCard], Point | None]
     return _grouped(cells, point, lambda cell: KINDS[cell.arm.kind])
 
 
-def by_arm(cells: Iterable[CellCard], point: Callable[[CellCard], Point | None], name: Callable[[Arm], str]) -> list[Series]:
-    """A series for each arm and place, with its size written at its end."""
-    curves = _grouped(cells, point, lambda cell: name(cell.arm))
-    sizes = {name(cell.arm): size_mark(cell.arm) for cell in cells}
-    return [replace(curve, points=(*curve.points[:-1], replace(curve.points[-1], mark=sizes[curve.name]))) for curve in curves]
-
-
 def at(x: float, y: Estimate | Middle | None, mark: str = "") -> Point | None:
     """A point with its interval; None where nothing was measured."""
     if y is None:
@@ -225,12 +214,11 @@ def _grouped(
     for cell in cells:
         if (cell_point := point(cell)) is not None:
             points_by_group.setdefault((name(cell), cell.arm.kind, cell.arm.place), []).append(cell_point)
-    return [_series_of(*group, points) for group, points in points_by_group.items()]
-
-
-def _series_of(name: str, kind: str, place: str, points: list[Point]) -> Series:
-    label = KINDS[kind] if place == "in-process" else f"{KINDS[kind]}, {PLACES[place].split(',')[0]}"
-    return Series(name, label, kind, place, tuple(sorted(points, key=lambda point: (point.x, point.y))))
+    series = []
+    for (group, kind, place), points in points_by_group.items():
+        label = KINDS[kind] if place == "in-process" else f"{KINDS[kind]}, {PLACES[place].split(',')[0]}"
+        series.append(Series(group, label, kind, place, tuple(sorted(points, key=lambda point: (point.x, point.y)))))
+    return series
 
 
 def draw(
@@ -335,21 +323,10 @@ def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:
     return _plot(name, title, series, words, "tenfold and zero", is_joined=False, highest=1.0)
 
 
-def by_agents(setting: Setting, metric: str, name: str) -> Plot | None:
-    """Quality when more agents hold the same facts."""
-    title = f"{metric_name(metric)} against number of agents: {setting.name}"
-    return _against_agents(setting, name, title, metric_name(metric), lambda cell: cell.metrics.get(metric), highest=1.0)
-
-
-def latency_by_agents(setting: Setting, name: str) -> Plot | None:
-    """Time of a question by number of agents. Without embedding it."""
-    title = f"Latency against number of agents: {setting.name}"
-    return _against_agents(setting, name, title, "median ms per query", _latency)
-
-
 def _against_agents(
     setting: Setting, name: str, title: str, upwards: str, value: Value, *, highest: float | None = None
 ) -> Plot | None:
+    """Quality when more agents hold the same facts, or the time of a question, without embedding it."""
     cells = [cell for cell in setting.healthy if cell.arm.kind not in BASELINES]
     series = by_kind(cells, lambda cell: at(cell.arm.agents, value(cell)))
     if len({point.x for curve in series for point in curve.points}) < 2:
@@ -371,25 +348,21 @@ def by_failure(setting: Setting, metric: str, name: str) -> Iterator[Plot]:
         ill = [cell for cell in setting.faulty if replace(cell.fault, **{fault: 0, "slow_ms": 0}) == Fault()]
         arms = {cell.arm for cell in ill}
         cells = [cell for cell in setting.healthy if cell.arm in arms] + ill
-        yield from _fault_plot(
-            cells,
-            fault,
-            setting,
-            f"completeness-by-{fault}-{name}",
-            "completeness",
-            lambda cell: cell.system.completeness if cell.system else None,
-        )
-        if fault == "slow":
-            yield from _fault_plot(cells, fault, setting, f"latency-by-{fault}-{name}", "median ms per query", _latency)
-        else:
-            quality = metric_name(metric)
-            yield from _fault_plot(
-                cells, fault, setting, f"quality-by-{fault}-{name}", quality, lambda cell: cell.metrics.get(metric)
-            )
+        values: list[tuple[str, str, Value]] = [
+            ("completeness", "completeness", lambda cell: cell.system.completeness if cell.system else None),
+            ("latency", "median ms per query", _latency)
+            if fault == "slow"
+            else ("quality", metric_name(metric), lambda cell: cell.metrics.get(metric)),
+        ]
+        for kind, upwards, value in values:
+            yield from _fault_plot(cells, fault, setting, f"{kind}-by-{fault}-{name}", upwards, value)
 
 
 def _fault_plot(cells: list[CellCard], fault: str, setting: Setting, name: str, upwards: str, value: Value) -> Iterator[Plot]:
-    series = by_arm(cells, lambda cell: at(getattr(cell.fault, fault), value(cell)), arm_name)
+    # A series for each arm and place, with its size written at its end.
+    curves = _grouped(cells, lambda cell: at(getattr(cell.fault, fault), value(cell)), lambda cell: arm_name(cell.arm))
+    sizes = {arm_name(cell.arm): size_mark(cell.arm) for cell in cells}
+    series = [replace(curve, points=(*curve.points[:-1], replace(curve.points[-1], mark=sizes[curve.name]))) for curve in curves]
     if series:
         title = f"{upwards} by {_ACROSS[fault]}: {setting.name}"
         title = title if "@" in upwards else title[0].upper() + title[1:]
@@ -433,8 +406,11 @@ def drawn(card: Scorecard) -> Drawings:
 
 def _own(setting: Setting, metric: str, name: str) -> Iterator[Plot | None]:
     yield by_messages(setting, metric, f"quality-by-messages-{name}")
-    yield by_agents(setting, metric, f"quality-by-agents-{name}")
-    yield latency_by_agents(setting, f"latency-by-agents-{name}")
+    title, quality = f"against number of agents: {setting.name}", metric_name(metric)
+    yield _against_agents(
+        setting, f"quality-by-agents-{name}", f"{quality} {title}", quality, lambda cell: cell.metrics.get(metric), highest=1.0
+    )
+    yield _against_agents(setting, f"latency-by-agents-{name}", f"Latency {title}", "median ms per query", _latency)
     yield by_category(setting, metric, f"by-category-{name}")
 
 

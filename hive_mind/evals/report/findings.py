@@ -60,7 +60,6 @@ class Finding:
 
 
 def findings(material: Material) -> list[Finding]:
-    """Real differences, and what can't be judged."""
     merged = _spread(material, ("seed-federated",), "Lists merged by rank, as the first design had it (document 004)")
     baselines = (line for kind in BASELINES for line in _spread(material, (kind,), f"Baseline, {KINDS[kind]}"))
     routed = _spread(material, ("routed",), "Asking only some agents")
@@ -92,12 +91,14 @@ def _too_few(material: Material) -> Iterator[Finding]:
 
 
 def _parity(material: Material) -> Iterator[Finding]:
-    cells = [cell for setting in material.settings for cell in setting.of_kind(*EXACT) if _identical(cell) is not None]
-    shares = [(_identical(cell) or 0.0, cell) for cell in cells]
+    cells = [cell for setting in material.settings for cell in setting.of_kind(*EXACT) if _identical(cell)]
+    shares = [(same.mean, cell) for cell in cells if (same := _identical(cell))]
     if not shares:
         return
     lowest, worst = min(shares, key=lambda pair: pair[0])
-    open_share = max(_share_open(cell) for cell in cells)
+    # The share of questions that could differ from the single memory, at 95 %.
+    counts = [(same, same.n - round(same.mean * same.n)) for cell in cells if (same := _identical(cell))]
+    open_share = max(share_ruled_out(differing, same.n) for same, differing in counts)
     kinds = ", ".join(kind for kind in EXACT if any(cell.arm.kind == kind for cell in cells))
     mean = selecting.share(fmean(share for share, _ in shares), digits=2)
     least = "" if lowest == 1 else f" The lowest is {selecting.share(lowest, digits=2)} ({arm_name(worst.arm)})."
@@ -115,15 +116,8 @@ def _parity(material: Material) -> Iterator[Finding]:
         yield Finding("Too few questions to judge parity.", text, "bad")
 
 
-def _identical(cell: CellCard) -> float | None:
-    identical_top_k = cell.against_single.identical_top_k if cell.against_single else None
-    return identical_top_k.mean if identical_top_k else None
-
-
-def _share_open(cell: CellCard) -> float:
-    """The share of questions that could differ from the single memory, at 95 %."""
-    identical = cell.against_single.identical_top_k if cell.against_single else None
-    return share_ruled_out(identical.n - round(identical.mean * identical.n), identical.n) if identical else 1.0
+def _identical(cell: CellCard) -> Estimate | None:
+    return cell.against_single.identical_top_k if cell.against_single else None
 
 
 def _failures(material: Material) -> Iterator[Finding]:
@@ -215,7 +209,6 @@ def metrics_in(cells: Sequence[CellCard], metrics_shown: Sequence[str] = ()) -> 
 
 
 def figures_in(cells: Sequence[CellCard]) -> list[str]:
-    """Figures of whole cells, such as cohesion."""
     return list(dict.fromkeys(name for cell in cells for name in cell.figures))
 
 
@@ -246,12 +239,10 @@ def broken_out(material: Material, setting: Setting, part: str) -> Iterator[tupl
 
 
 def parity_rows(material: Material) -> list[ParityRow]:
-    """Each exact topology: how many questions differ, and which."""
     rows = []
     for setting in material.settings:
         for cell in setting.of_kind(*EXACT):
-            identical = cell.against_single.identical_top_k if cell.against_single else None
-            differing = material.differing(cell)
+            identical, differing = _identical(cell), material.differing(cell)
             question_names = (first_of(differing, 5) or "none") if identical else "there is no single to compare with"
             rows.append(ParityRow(setting, cell, identical.n if identical else None, len(differing), question_names))
     return rows
@@ -354,7 +345,6 @@ def command(material: Material) -> str:
 
 
 def experiment(material: Material) -> Markup:
-    """All of it, as JSON to be read."""
     text = msgspec.json.format(msgspec.json.encode(material.card.experiment), indent=2).decode()
     # Its line ends stay.
     return escape(printable(text))

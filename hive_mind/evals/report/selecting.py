@@ -229,7 +229,12 @@ def settings_of(card: Scorecard) -> list[Setting]:
     """
     topologies = [cell for cell in card.done if cell.arm.kind not in BASELINES] or card.done
     pairs = dict.fromkeys((cell.data, cell.retrieval) for cell in topologies)
-    return [Setting(_name(card, data, retrieval), _cells(card, data, retrieval)) for data, retrieval in pairs]
+    rankings = {cell.retrieval for cell in card.cells if cell.arm.kind not in BASELINES}
+    settings = []
+    for data, retrieval in pairs:
+        name = data_name(card, data) + (f", {retrieval.name}" if len(rankings) > 1 else "")
+        settings.append(Setting(name, _cells(card, data, retrieval)))
+    return settings
 
 
 def data_name(card: Scorecard, data: DataPart) -> str:
@@ -277,13 +282,12 @@ def _cells(card: Scorecard, data: DataPart, retrieval: RetrievalPart) -> tuple[C
     cells = [cell for cell in card.done if cell.data == data and cell.retrieval == retrieval]
     has = {cell.arm.kind for cell in cells}
     lent = [cell for cell in card.done if cell.data == data and cell.arm.kind in BASELINES and cell.arm.kind not in has]
-    return tuple(sorted([*cells, *(_beside(cells, cell) for cell in lent)], key=_place))
-
-
-def _beside(cards: Sequence[CellCard], lent: CellCard) -> CellCard:
-    """Without its difference where the single memory that it was compared with is not here."""
-    is_here = lent.against_single is not None and any(cell.id == lent.against_single.reference for cell in cards)
-    return lent if is_here else msgspec.structs.replace(lent, against_single=None)
+    ids = {cell.id for cell in cells}
+    for cell in lent:
+        # Without its difference where the single memory that it was compared with is not here.
+        is_here = cell.against_single is not None and cell.against_single.reference in ids
+        cells.append(cell if is_here else msgspec.structs.replace(cell, against_single=None))
+    return tuple(sorted(cells, key=_place))
 
 
 def _place(cell: CellCard) -> tuple[object, ...]:
@@ -294,12 +298,6 @@ def _place(cell: CellCard) -> tuple[object, ...]:
 
 def _extent(cell: CellCard) -> tuple[int, ...]:
     return cell.arm.place == "in-process", cell.arm.agents, cell.arm.groups, cell.arm.fan_out
-
-
-def _name(card: Scorecard, data: DataPart, retrieval: RetrievalPart) -> str:
-    rankings = {cell.retrieval for cell in card.cells if cell.arm.kind not in BASELINES}
-    name = data_name(card, data)
-    return name if len(rankings) < 2 else f"{name}, {retrieval.name}"
 
 
 def no_drawings() -> str:

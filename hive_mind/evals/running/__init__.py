@@ -8,7 +8,8 @@ Of a folder come the records of each cell, or why there is nothing to count. A d
 the line. Figures over the readable rest would look like the whole.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -55,10 +56,15 @@ def cut(dataset: Dataset, subset: Sequence[str] = (), per_category: int = 0) -> 
         groups: dict[str, list[tuple[str, LabelledQuestion]]] = {}
         for scope, question in questions:
             groups.setdefault(question.category, []).append((scope, question))
-        questions = [pair for group in groups.values() for pair in _spread(group, per_category)]
-    question_keys = {(scope, labelled_question.id) for scope, labelled_question in questions}
-    scopes = (_with(scope, question_keys) for scope in dataset.scopes)
-    return replace(dataset, scopes=tuple(scope for scope in scopes if scope.questions))
+        # Spread evenly: the first of them are all of one conversation.
+        sizes = [(group, min(len(group), per_category)) for group in groups.values()]
+        questions = [group[number * len(group) // count] for group, count in sizes for number in range(count)]
+    keys = {(scope, question.id) for scope, question in questions}
+    scopes = [
+        replace(part, questions=tuple(question for question in part.questions if (part.name, question.id) in keys))
+        for part in dataset.scopes
+    ]
+    return replace(dataset, scopes=tuple(part for part in scopes if part.questions))
 
 
 def fingerprint(dataset: Dataset) -> str:
@@ -80,7 +86,6 @@ def unknown_ids(subset: Sequence[str], datasets: Iterable[Dataset]) -> list[str]
 
 
 def row_id(dataset: Dataset, scope: Scope, question: LabelledQuestion) -> str:
-    """One question's id in a run's rows."""
     return question.id if len(dataset.scopes) == 1 else f"{scope.name}/{question.id}"
 
 
@@ -108,17 +113,6 @@ async def _read(source: DataSource, seed: int, settings: Settings) -> Dataset:
 def _names(scope: Scope, question: LabelledQuestion) -> set[str]:
     """Valid names of a question: "26/q7" is also found as q7, whether its data set is pooled or not."""
     return {question.id, question.id.rpartition("/")[2], f"{scope.name}/{question.id}"}
-
-
-def _spread(group: Sequence[tuple[str, LabelledQuestion]], most: int) -> list[tuple[str, LabelledQuestion]]:
-    """The first of them are all of one conversation; these are not."""
-    if len(group) <= most:
-        return list(group)
-    return [group[number * len(group) // most] for number in range(most)]
-
-
-def _with(scope: Scope, question_keys: set[tuple[str, str]]) -> Scope:
-    return replace(scope, questions=tuple(question for question in scope.questions if (scope.name, question.id) in question_keys))
 
 
 EXPERIMENT, ENVIRONMENT = "experiment.json", "environment.json"
@@ -256,11 +250,9 @@ def _line(folder: Path) -> RunLine:
         reports = [report_in(folder / "cells" / cell.id) for cell in cells_of(experiment)]
     except InvalidInput:
         return RunLine(str(folder), damage=f"hive-mind eval report {folder} says what is damaged")
-    done_count, failed_count = (
-        sum(1 for report in reports if report and report.status == status) for status in ("done", "failed")
-    )
+    counts = Counter(report.status if report else "" for report in reports)
     started = str(environment.get("started", ""))
-    return RunLine(str(folder), experiment.name, started, done_count, failed_count, len(reports) - done_count - failed_count)
+    return RunLine(str(folder), experiment.name, started, counts["done"], counts["failed"], counts[""])
 
 
 def _experiment_of(plain: dict[str, Any], path: Path) -> Experiment:
@@ -272,16 +264,14 @@ def _experiment_of(plain: dict[str, Any], path: Path) -> Experiment:
 
 def _lines(path: Path, kind: type[_Line]) -> dict[str, _Line]:
     records: dict[str, _Line] = {}
-    for number, line in _numbered(path):
+    for number, line in enumerate(_bytes(path).split(b"\n"), 1):
+        if not line.strip():
+            continue
         record = _decoded(path, line, kind, number)
         if record.question in records:
             raise InvalidInput(f"{path}:{number}: question {record.question!r} is there twice: delete one of the lines")
         records[record.question] = record
     return records
-
-
-def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
-    return ((number, line) for number, line in enumerate(_bytes(path).split(b"\n"), 1) if line.strip())
 
 
 _Any = TypeVar("_Any")

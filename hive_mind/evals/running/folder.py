@@ -11,7 +11,7 @@ Its `environment.json` says where the run was made: facts a reader needs to judg
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -58,9 +58,7 @@ def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) ->
         different = sorted(key for key in {*fields_before, *fields} if fields_before.get(key) != fields.get(key))
         if different:
             raise InvalidInput(f"{path} holds a run of another experiment (other {', '.join(different)}); give another --out")
-        environment_before = read_plain(path / ENVIRONMENT)
-        _refuse_other_data(path, environment_before.get("data") or {}, environment.get("data") or {})
-        _refuse_other_means(path, environment_before, environment)
+        _refuse_other_environment(path, read_plain(path / ENVIRONMENT), environment)
         return
     refuse_other_things(path)
     with writable(path):
@@ -156,17 +154,15 @@ class CellFolder:
             write_whole(self.path / CELL, _readable(msgspec.to_builtins(report)))
 
 
-def _refuse_other_data(path: Path, before: dict[str, str], now: dict[str, str]) -> None:
-    """Results over other documents can't stand beside results over these. Earlier runs had no fingerprints."""
-    if names := sorted(name for name in before.keys() & now.keys() if before[name] != now[name]):
+def _refuse_other_environment(path: Path, environment_before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Results over other documents, or of another model, can't stand beside these. Earlier runs did not write down all of it."""
+    data_before, data = environment_before.get("data") or {}, now.get("data") or {}
+    if names := sorted(name for name in data_before.keys() & data.keys() if data_before[name] != data[name]):
         raise InvalidInput(
             f"{path} was begun with other documents or questions than there are now ({', '.join(names)}); "
             "restore those of the run, or give another --out"
         )
 
-
-def _refuse_other_means(path: Path, environment_before: dict[str, Any], now: dict[str, Any]) -> None:
-    """Results of one model can't stand beside those of another. Earlier runs did not write down all of them."""
     for means, (noun, setting) in _MEANS.items():
         if means in environment_before and environment_before[means] != now.get(means):
             before, after = (
@@ -256,23 +252,19 @@ def without_secrets(arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         option, equals, _ = argument.partition("=")
         is_secret = option.startswith("--") and any(word in option.lower() for word in _SECRET_OPTIONS)
-        words.append("***" if hides_next else f"{option}=***" if is_secret and equals else _without_login(argument))
+        scheme, separator, rest = argument.partition("://")
+        shown = f"{scheme}://***@{rest.rpartition('@')[2]}" if separator and "@" in rest else argument
+        words.append("***" if hides_next else f"{option}=***" if is_secret and equals else shown)
         hides_next = is_secret and not equals
     return words
 
 
-def _without_login(argument: str) -> str:
-    scheme, separator, rest = argument.partition("://")
-    return f"{scheme}://***@{rest.rpartition('@')[2]}" if separator and "@" in rest else argument
-
-
 def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return platform.processor()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor())
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
 
 
 def _version(name: str) -> str:

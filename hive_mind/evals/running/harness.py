@@ -210,12 +210,10 @@ def _needs_vectors(experiment: Experiment) -> bool:
 
 def _by_words_alone(experiment: Experiment) -> Experiment:
     """The part measurable without a model: every way to rank that needs vectors becomes one that does not."""
-    lexical = (
-        replace(retrieval, mode="lexical", name="lexical") if retrieval.mode not in ("recent", *BY_WORDS) else retrieval
-        for retrieval in experiment.retrieval
-    )
     distinct: dict[str, Retrieval] = {}
-    for retrieval in lexical:
+    for retrieval in experiment.retrieval:
+        if retrieval.mode not in ("recent", *BY_WORDS):
+            retrieval = replace(retrieval, mode="lexical", name="lexical")
         distinct.setdefault(retrieval.name, retrieval)
     return replace(experiment, retrieval=tuple(distinct.values()))
 
@@ -236,7 +234,16 @@ def _vectors(experiment: Experiment, order: RunOrder, report: RunListener) -> Ve
 
 
 def _run_cells(orders: Sequence[CellOrder], folder: Path, jobs: int, report: RunListener) -> None:
-    waiting = {order.cell.id: order for order in orders if not _is_finished(folder, order.cell.id)}
+    waiting: dict[str, CellOrder] = {}
+    for order in orders:
+        cell = CellFolder.of(folder, order.cell.id)
+        report_before = cell.report()
+        if report_before is not None and report_before.status == "failed":
+            # It is tried once more: its needs may be met now.
+            cell.again()
+        elif report_before is not None:
+            continue
+        waiting[order.cell.id] = order
     done = len(orders) - len(waiting)
     todo = [Job(id, work_on_cell, order, (_ARMS, *model_modules(order.settings))) for id, order in waiting.items()]
     for news in run_jobs(todo, jobs):
@@ -246,16 +253,6 @@ def _run_cells(orders: Sequence[CellOrder], folder: Path, jobs: int, report: Run
             case JobResult(name):
                 done += 1
                 report(done, len(orders), _settle(news, waiting[name], folder))
-
-
-def _is_finished(folder: Path, id: str) -> bool:
-    """Whether nothing is to be done. A cell that failed is tried once more: its needs may be met now."""
-    cell = CellFolder.of(folder, id)
-    report = cell.report()
-    if report is not None and report.status == "failed":
-        cell.again()
-        return False
-    return report is not None
 
 
 def _settle(ended: JobResult, order: CellOrder, folder: Path) -> str:

@@ -10,7 +10,7 @@ the same company to get the same vectors.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -50,7 +50,10 @@ class VectorCache:
 
     def __init__(self, vectors: Vectors) -> None:
         self._record = np.dtype([("key", "u1", _KEY_BYTES), ("vector", "<f2", vectors.dimension)])
-        self._path = vectors.folder / _file_name(vectors) if vectors.folder else None
+        # Readable, and another one for another model; a model's name may be a path.
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(vectors.model).name)[:40]
+        name += f"-{blake2b(vectors.model.encode(), digest_size=4).hexdigest()}-{vectors.dimension}.vectors"
+        self._path = vectors.folder / name if vectors.folder else None
         self._rows = self._read()
         self._places = {key.tobytes(): number for number, key in enumerate(self._rows["key"])}
         self._new: dict[bytes, NDArray[np.float32]] = {}
@@ -119,7 +122,8 @@ class CachedEmbedder:
         new = [text for text in dict.fromkeys(texts) if not self._cache.has("passage", text)]
         if new:
             self._learn("passage", new, await (await self._opened()).embed_passages(new))
-        return self._rows(texts)
+        vectors = [self._cache.get("passage", text) for text in texts]
+        return np.array(vectors, np.float32).reshape(len(vectors), self.dimension)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         if not self._cache.has("query", text):
@@ -138,10 +142,6 @@ class CachedEmbedder:
         for text, vector in zip(texts, vectors, strict=True):
             self._cache.hold(kind, text, vector)
 
-    def _rows(self, texts: Iterable[str]) -> Matrix:
-        vectors = [self._cache.get("passage", text) for text in texts]
-        return np.array(vectors, np.float32).reshape(len(vectors), self.dimension)
-
     async def _opened(self) -> Embedder:
         if self._real is None:
             self._real = await self._open_real()
@@ -150,12 +150,6 @@ class CachedEmbedder:
 
 def _key(kind: Kind, text: str) -> bytes:
     return blake2b(f"{kind}\0{text}".encode("utf-8", "replace"), digest_size=_KEY_BYTES).digest()
-
-
-def _file_name(vectors: Vectors) -> str:
-    """Readable, and another one for another model; a model's name may be a path."""
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(vectors.model).name)[:40]
-    return f"{slug}-{blake2b(vectors.model.encode(), digest_size=4).hexdigest()}-{vectors.dimension}.vectors"
 
 
 # A few seconds' worth, so that progress moves; sorted by length, so that a batch is not as long as one long text.

@@ -138,19 +138,15 @@ def _heard(process: _Running) -> JobProgress | JobResult:
         news: JobProgress | JobResult = process.pipe.recv()
     except (EOFError, OSError):
         process.process.join()
-        news = JobResult(process.job.name, why=_how_it_died(process.process.exitcode))
+        code, why = process.process.exitcode, f"its process ended with exit code {process.process.exitcode} and without a word"
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name
+            why = f"its process was ended by {name}" + ("; there may have been too little memory" if name == "SIGKILL" else "")
+        news = JobResult(process.job.name, why=why)
     if isinstance(news, JobResult):
         process.process.join()
         process.pipe.close()
     return news
-
-
-def _how_it_died(code: int | None) -> str:
-    if code is not None and code < 0:
-        name = signal.Signals(-code).name
-        why = "; there may have been too little memory" if name == "SIGKILL" else ""
-        return f"its process was ended by {name}{why}"
-    return f"its process ended with exit code {code} and without a word"
 
 
 def _stop(running: Sequence[_Running]) -> None:
