@@ -208,7 +208,6 @@ class Collection(ConfigurationSection):
 
     @property
     def filterable(self) -> tuple[str, ...]:
-        """Names of the fields that a configuration may filter by."""
         return tuple(name for name, field in self.known_fields.items() if field.filterable or name in self.filterable_fields)
 
 
@@ -240,7 +239,6 @@ class Golden(ConfigurationSection):
         return frozenset(name for query in self.queries for name in (*query.relevant, *query.distractors))
 
     def renamed(self, id_of: Callable[[str], str]) -> "Golden":
-        """The same questions with other names for their documents."""
         return Golden.model_construct(
             queries=[
                 query.model_copy(

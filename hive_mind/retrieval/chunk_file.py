@@ -105,29 +105,19 @@ class ChunkFile:
     def documents(self) -> list[DocumentRow]:
         """Every document, in the order they were numbered."""
         rows = self._rows("SELECT number, id, state, hash, title, fields FROM document ORDER BY number")
-        return [DocumentRow(number, id, state, hash, title, _fields(raw)) for number, id, state, hash, title, raw in rows]
+        fields = msgpack_decoder(dict[str, tuple[str, ...]])
+        return [DocumentRow(number, id, state, hash, title, fields(raw)) for number, id, state, hash, title, raw in rows]
 
-    def states(self) -> dict[str, bytes]:
-        return dict(self._rows("SELECT id, state FROM document"))
-
-    def known(self, ids: Sequence[str]) -> dict[str, Known]:
-        """The known files of these documents, by id."""
-        known_by_id: dict[str, Known] = {}
-        for start in range(0, len(ids), _ASKED_AT_ONCE):
-            batch = ids[start : start + _ASKED_AT_ONCE]
-            query = f"SELECT id, number, state, hash FROM document WHERE id IN ({_marks(batch)})"  # noqa: S608
-            known_by_id.update((id, Known(*rest)) for id, *rest in self._rows(query, *batch))
-        return known_by_id
+    def known(self) -> dict[str, Known]:
+        return {id: Known(*rest) for id, *rest in self._rows("SELECT id, number, state, hash FROM document")}
 
     def chunks(self) -> Iterator[ChunkRow]:
-        """Every chunk, in the order they were numbered."""
         yield from starmap(ChunkRow, self._rows(f"SELECT {_CHUNK} FROM chunk ORDER BY number"))  # noqa: S608
 
     def chunks_at(self, numbers: Iterable[int]) -> dict[int, ChunkRow]:
         return {row.number: row for row in self._chosen("number", numbers)}
 
     def chunks_in(self, documents: Iterable[int]) -> list[ChunkRow]:
-        """The chunks of some documents, in order of their numbers."""
         return sorted(self._chosen("document", documents))
 
     def counts(self) -> tuple[int, int]:
@@ -144,9 +134,9 @@ class ChunkFile:
     def vector_keys(self, model: str) -> set[bytes]:
         return {key for (key,) in self._rows("SELECT key FROM vector WHERE model = ?", model)}
 
-    def chunk_keys(self) -> list[tuple[bytes, int]]:
-        """The text of every chunk by its key, and the chunk's number."""
-        return self._rows("SELECT key, number FROM chunk")
+    def chunk_keys(self) -> list[tuple[bytes, int, int]]:
+        """The text of every chunk by its key, the chunk's number, and its document's."""
+        return self._rows("SELECT key, number, document FROM chunk")
 
     def keep_vectors(self, model: str, keys: Sequence[bytes], vectors: Sequence[Vector]) -> None:
         """Keep embeddings; durable when this returns."""
@@ -177,14 +167,11 @@ class ChunkFile:
         """Take out embeddings of texts that are gone. Inside `changing`."""
         self._connection.executemany("DELETE FROM vector WHERE key = ?", [(key,) for key in keys])
 
-    def add_document(self, row: DocumentRow) -> None:
+    def add(self, documents: Iterable[DocumentRow], chunks: Iterable[ChunkRow]) -> None:
         """Inside `changing`."""
-        values = (*astuple(row)[:5], msgspec.msgpack.encode(row.fields))
-        self._connection.execute("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?)", values)
-
-    def add_chunks(self, rows: Sequence[ChunkRow]) -> None:
-        """Inside `changing`."""
-        self._connection.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?)", map(astuple, rows))
+        rows = [(*astuple(row)[:5], msgspec.msgpack.encode(row.fields)) for row in documents]
+        self._connection.executemany("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self._connection.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?)", map(astuple, chunks))
 
     def touch(self, states: Mapping[int, bytes]) -> None:
         """Remember the states of documents whose text is the same. Inside `changing`."""
@@ -237,20 +224,13 @@ class ChunkFile:
         row_numbers = list(numbers)
         for start in range(0, len(row_numbers), _ASKED_AT_ONCE):
             batch = row_numbers[start : start + _ASKED_AT_ONCE]
-            query = f"SELECT {_CHUNK} FROM chunk WHERE {column} IN ({_marks(batch)})"  # noqa: S608
+            marks = ",".join("?" * len(batch))
+            query = f"SELECT {_CHUNK} FROM chunk WHERE {column} IN ({marks})"  # noqa: S608
             yield from starmap(ChunkRow, self._rows(query, *batch))
 
     def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         with self.lock, _translating(self._path):
             return self._connection.execute(query, values).fetchall()
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))
-
-
-def _fields(raw: bytes) -> Mapping[str, Sequence[str]]:
-    return msgpack_decoder(dict[str, tuple[str, ...]])(raw)
 
 
 @contextmanager

@@ -28,16 +28,26 @@ def config_findings(
     config: RetrievalConfig, collection: Collection, *, has_embeddings: bool, tree: Tree | None = None
 ) -> Iterator[Finding]:
     """All of it but the filters. The tree, if given, distinguishes what was written from defaults."""
-    yield from _embeddings(config, has_embeddings=has_embeddings)
+    method, known_fields = config.retrieval.method, collection.known_fields.keys()
+    if method != "keyword" and not has_embeddings:
+        message = f"{method} needs embeddings and collection {config.collection} has none; {_EMBED}, or use keyword"
+        yield Finding(("retrieval", "method"), message)
     yield from contradictions(config, tree)
-    yield from _boosts(config, collection)
+    # Without these fields every document counts alike.
+    for boost, names in (("trust", ("trust",)), ("recency", DATE_FIELDS)):
+        if getattr(config.boosts, boost) and not known_fields & set(names):
+            absent = f"collection {collection.name} declares no field {' or '.join(names)}"
+            yield _warning(("boosts", boost), f"lifts nothing: {absent}; declare it, or remove this")
 
 
 def contradictions(config: RetrievalConfig, tree: Tree | None = None) -> Iterator[Finding]:
     yield from _bounds(config, tree)
-    yield from _detection(config)
-    yield from _without_effect(config)
-    yield from _extremes(config)
+    method, detection = config.retrieval.method, config.distraction_detection
+    if detection.enabled and method != "hybrid" and detection.signal != "coverage":
+        message = f"compares words with meaning, and the method is {method}; use hybrid, signal coverage, or switch it off"
+        yield Finding(("distraction_detection", "enabled"), message)
+    yield from (_warning(path, message) for path, _, message in _ineffective(config))
+    yield from (_warning(path, message) for path, is_so, message in _extremes(config) if is_so)
 
 
 def _bounds(config: RetrievalConfig, tree: Tree | None) -> Iterator[Finding]:
@@ -55,25 +65,6 @@ def _bounds(config: RetrievalConfig, tree: Tree | None) -> Iterator[Finding]:
         yield Finding(("dynamic_k", "min_results"), message)
 
 
-def _embeddings(config: RetrievalConfig, *, has_embeddings: bool) -> Iterator[Finding]:
-    method = config.retrieval.method
-    if method != "keyword" and not has_embeddings:
-        message = f"{method} needs embeddings and collection {config.collection} has none; {_EMBED}, or use keyword"
-        yield Finding(("retrieval", "method"), message)
-
-
-def _detection(config: RetrievalConfig) -> Iterator[Finding]:
-    method, detection = config.retrieval.method, config.distraction_detection
-    if detection.enabled and method != "hybrid" and detection.signal != "coverage":
-        message = f"compares words with meaning, and the method is {method}; use hybrid, signal coverage, or switch it off"
-        yield Finding(("distraction_detection", "enabled"), message)
-
-
-def _without_effect(config: RetrievalConfig) -> Iterator[Finding]:
-    for path, _, message in _ineffective(config):
-        yield _warning(path, message)
-
-
 def effective(config: RetrievalConfig) -> RetrievalConfig:
     """The same configuration without the settings that have no effect beside the others."""
     # A setting that goes may have hidden another one: where rrf_k stands, nobody wrote the fusion.
@@ -87,12 +78,6 @@ def effective(config: RetrievalConfig) -> RetrievalConfig:
 
 def _ineffective(config: RetrievalConfig) -> Iterator[_Ineffective]:
     """Where a setting has no effect, the value that says so (None: no value), and why."""
-    yield from _unread(config)
-    yield from _switched_off(config)
-
-
-def _unread(config: RetrievalConfig) -> Iterator[_Ineffective]:
-    """Weights that this method does not read."""
     retrieval = config.retrieval
     names: tuple[str, ...]
     if retrieval.method != "hybrid":
@@ -109,14 +94,8 @@ def _unread(config: RetrievalConfig) -> Iterator[_Ineffective]:
         method = f"method {retrieval.method}" if retrieval.method != "hybrid" else "fusion rrf"
         rest = "anchors" if retrieval.adaptive == "both" else "none"
         yield ("retrieval", "adaptive"), rest, f"adapts weights, and {method} has none; use anchors or none"
-
-
-def _switched_off(config: RetrievalConfig) -> Iterator[_Ineffective]:
-    for section, part in (
-        ("dynamic_k", config.dynamic_k),
-        ("distraction_detection", config.distraction_detection),
-        ("diversity", config.diversity),
-    ):
+    for section in ("dynamic_k", "distraction_detection", "diversity"):
+        part = getattr(config, section)
         if not part.enabled:
             for name in _changed(part, *(set(fields(type(part))) - {"enabled"})):
                 yield (section, name), None, f"has no effect while {section}.enabled is false; switch it on, or remove it"
@@ -125,34 +104,24 @@ def _switched_off(config: RetrievalConfig) -> Iterator[_Ineffective]:
             yield ("rerank", name), None, "has no effect without rerank.model; name one, or remove it"
 
 
-def _extremes(config: RetrievalConfig) -> Iterator[Finding]:
+def _extremes(config: RetrievalConfig) -> tuple[tuple[Path, bool, str], ...]:
     retrieval, dynamic, detection = config.retrieval, config.dynamic_k, config.distraction_detection
-    if retrieval.depth < retrieval.top_k:
-        message = f"is {retrieval.depth} and top_k is {retrieval.top_k}: it is taken as {retrieval.top_k}; raise it"
-        yield _warning(("retrieval", "depth"), message)
-    if dynamic.enabled and dynamic.gap_threshold_factor <= 1:
-        yield _warning(("dynamic_k", "gap_threshold_factor"), "counts any gap above the mean as a cliff; 2 to 6 are usual")
-    if dynamic.enabled and dynamic.min_results == config.results_max:
-        yield _warning(("dynamic_k", "min_results"), "leaves nothing to cut: it is as large as the most there can be; lower it")
-    if detection.enabled and detection.disagreement_threshold == 0:
-        yield _warning(("distraction_detection", "disagreement_threshold"), "flags every result as a distraction; raise it")
-    if detection.enabled and detection.disagreement_threshold == 1:
-        yield _warning(("distraction_detection", "disagreement_threshold"), "flags nothing: no result can be above 1; lower it")
-    if config.diversity.enabled and config.diversity.lambda_ == 1:
-        yield _warning(("diversity", "lambda"), "chooses by relevance alone, as without diversity; lower it, or switch it off")
-    if config.rerank.model and config.rerank.top_n < retrieval.top_k:
-        message = f"is {config.rerank.top_n} and top_k is {retrieval.top_k}: results behind it keep their place; raise it"
-        yield _warning(("rerank", "top_n"), message)
-
-
-def _boosts(config: RetrievalConfig, collection: Collection) -> Iterator[Finding]:
-    """Without these fields every document counts alike."""
-    for boost, names in (("trust", ("trust",)), ("recency", DATE_FIELDS)):
-        if getattr(config.boosts, boost) and not collection.known_fields.keys() & set(names):
-            message = (
-                f"lifts nothing: collection {collection.name} declares no field {' or '.join(names)}; declare it, or remove this"
-            )
-            yield _warning(("boosts", boost), message)
+    depth, top_k, top_n = retrieval.depth, retrieval.top_k, config.rerank.top_n
+    threshold, limit = ("distraction_detection", "disagreement_threshold"), detection.disagreement_threshold
+    is_by_relevance, is_full = config.diversity.lambda_ == 1, dynamic.min_results == config.results_max
+    return (
+        (("retrieval", "depth"), depth < top_k, f"is {depth} and top_k is {top_k}: it is taken as {top_k}; raise it"),
+        (("dynamic_k", "gap_threshold_factor"), dynamic.enabled and dynamic.gap_threshold_factor <= 1,
+         "counts any gap above the mean as a cliff; 2 to 6 are usual"),
+        (("dynamic_k", "min_results"), dynamic.enabled and is_full,
+         "leaves nothing to cut: it is as large as the most there can be; lower it"),
+        (threshold, detection.enabled and limit == 0, "flags every result as a distraction; raise it"),
+        (threshold, detection.enabled and limit == 1, "flags nothing: no result can be above 1; lower it"),
+        (("diversity", "lambda"), config.diversity.enabled and is_by_relevance,
+         "chooses by relevance alone, as without diversity; lower it, or switch it off"),
+        (("rerank", "top_n"), bool(config.rerank.model) and top_n < top_k,
+         f"is {top_n} and top_k is {top_k}: results behind it keep their place; raise it"),
+    )  # fmt: skip
 
 
 def _changed(part: BaseModel, *names: str) -> list[str]:
@@ -221,7 +190,6 @@ def _meant(value: str, counts: Mapping[str, int]) -> str:
 
 
 def _there(counts: Mapping[str, int]) -> str:
-    """The values there are, the most frequent first."""
     if not counts:
         return ""
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -79,11 +79,17 @@ def read_history(file: Path) -> tuple[Deployment, ...]:
         lines = file.read_bytes().split(b"\n")[:-1]
     except OSError as error:
         raise InvalidInput(f"{file} can't be read ({reason_of(error)}): make it readable, or take it away") from error
-    return tuple(_entry_in(line, number, file) for number, line in enumerate(lines, 1) if line.strip())
+    entries = []
+    for number, line in enumerate(lines, 1):
+        try:
+            entries += [decoded(line)] if line.strip() else []
+        except ValueError as error:
+            message = f"is not an entry of the history ({error}); restore it, or remove the line"
+            raise WorkspaceError([Problem("history", number, message)], str(file)) from error
+    return tuple(entries)
 
 
 def add_entry(file: Path, entry: Deployment) -> None:
-    """Write a change down, durable."""
     append_line(file, encoded(entry))
 
 
@@ -105,14 +111,6 @@ def in_use(entries: tuple[Deployment, ...]) -> list[Deployment]:
         else:
             deployments.append(entry)
     return deployments
-
-
-def _entry_in(line: bytes, number: int, file: Path) -> Deployment:
-    try:
-        return decoded(line)
-    except ValueError as error:
-        message = f"is not an entry of the history ({error}); restore it, or remove the line"
-        raise WorkspaceError([Problem("history", number, message)], str(file)) from error
 
 
 async def judge_file(bench: Bench, active: RetrievalConfig | None, name: str) -> tuple[RetrievalConfig | None, ConfigVerdict]:
@@ -271,11 +269,9 @@ async def deploy(bench: Bench, order: Order, now: datetime | None = None) -> Dep
         former = workspace.active()
         config, verdict = await judge_file(bench, former, order.config)
         # Also of a refused configuration: they are the evidence.
-        measured = [verdict.comparison.before] if verdict.comparison else []
-        if verdict.candidate:
-            measured.append(verdict.candidate)
+        measured = (verdict.comparison and verdict.comparison.before, verdict.candidate)
         about = environment(bench)
-        results = tuple(write_results(bench.workspace, evaluation, about, at) for evaluation in measured)
+        results = tuple(write_results(workspace, evaluation, about, at) for evaluation in measured if evaluation)
         if config is None or not (verdict.allowed or (order.force and verdict.level == "behavioural")):
             return DeploymentResult(verdict, None, results)
         entry = _entry(order, config, former, verdict, moment(workspace, at), results)

@@ -81,7 +81,6 @@ class Document:
     hash: bytes = b""
 
     def field(self, name: str) -> str:
-        """The first value of a field, or ""."""
         return next(iter(self.fields.get(name, ())), "")
 
 
@@ -119,7 +118,8 @@ def parsed(id: str, text: str, hash: bytes = b"") -> Document | Skipped:
     folder, _, _ = id.rpartition("/")
     if folder:
         values.setdefault("category", (folder.split("/")[0],))
-    title = next(iter(values.get("title", ())), "") or _first_heading(body)
+    headings = (heading[1] for line in body.splitlines()[:50] if (heading := heading_of(line)))
+    title = next(iter(values.get("title", ())), "") or next(headings, "")
     return Document(id, title, body, {"path": (id,), **({"title": (title,)} if title else {}), **values}, hash)
 
 
@@ -155,20 +155,12 @@ def _take(entry: "os.DirEntry[str]", id: str, root: Path, listing: Listing, abov
             listing.skipped.append(Skipped(id, "is not a regular file"))
         elif folder_stat.st_size > DOCUMENT_BYTES_MAX:
             listing.skipped.append(Skipped(id, f"has {folder_stat.st_size:,} bytes, more than {DOCUMENT_BYTES_MAX:,}: split it"))
-        elif not (id.isascii() or _is_text(id)):
-            listing.skipped.append(Skipped(id.encode("utf-8", "replace").decode(), "has a name that is not UTF-8 text"))
+        elif (name := id.encode("utf-8", "replace").decode()) != id:
+            listing.skipped.append(Skipped(name, "has a name that is not UTF-8 text"))
         else:
             # The time of the last change of anything can't be set back, unlike that of the content.
             state = _STATE.pack(folder_stat.st_size, folder_stat.st_mtime_ns, folder_stat.st_ctime_ns, folder_stat.st_ino)
             listing.seen.append(ListedFile(id, entry.path, state))
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -206,13 +198,7 @@ def _values(value: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
-def _first_heading(body: str) -> str:
-    headings = (heading_of(line) for line in body.splitlines()[:50])
-    return next((heading[1] for heading in headings if heading), "")
-
-
 def left_out(listing: Listing, names: Container[str]) -> dict[str, str]:
-    """Which of these documents can't be taken, and why."""
     tried = (read(file) for file in listing.seen if file.id in names)
     return {skipped.id: skipped.why for skipped in (*listing.skipped, *tried) if isinstance(skipped, Skipped)}
 
@@ -268,7 +254,6 @@ def pieces(text: str, chunking: Chunking) -> Iterator[str]:
 
 
 def tail(text: str, tokens: int) -> str:
-    """The last tokens of a text."""
     spans = [match.span() for match in _TOKEN.finditer(text[-16 * tokens :])]
     return text[-16 * tokens :][spans[-tokens:][0][0] :].strip() if spans else ""
 

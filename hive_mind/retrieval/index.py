@@ -26,7 +26,6 @@ from hive_mind.retrieval.searching import (
     Candidate,
     QueryResult,
     Result,
-    SearchQuery,
     asked,
     is_answered_by_words,
     ranked,
@@ -90,7 +89,7 @@ class CollectionIndex:
 
         Stopped at any moment, it leaves the index as it was.
         """
-        progress = report or _silent
+        progress = report or (lambda *_: None)
         async with self._turn:
             changes = await asyncio.to_thread(changes_since, self._file, self._folder, self.collection.chunking, progress)
             embedded, note = await self._embed(changes, progress)
@@ -98,7 +97,16 @@ class CollectionIndex:
             stale = unused(self._file, changes) if changes.gone and self._file.has_vectors() else ()
             await asyncio.to_thread(write, self._file, changes, self.collection.chunking, stale)
             self._show(changes, former, embedded > 0)
-        return self._summary(changes, embedded, note)
+        return Indexed(
+            added=len(changes.documents) - len(changes.replaced),
+            changed=len(changes.replaced),
+            removed=len(changes.removed),
+            unchanged=changes.unchanged,
+            embedded=embedded,
+            chunks=self._file.counts()[1],
+            skipped=tuple(changes.skipped),
+            notes=(note,) if note else (),
+        )
 
     def facets(self) -> dict[str, dict[str, int]]:
         """How many documents have each value of each field that is not text, most frequent first."""
@@ -111,8 +119,7 @@ class CollectionIndex:
         return {name: dict(sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))) for name, counter in counts.items()}
 
     def documents(self) -> tuple[str, ...]:
-        """Ids of the documents that are indexed, in order."""
-        return tuple(sorted(self._file.states()))
+        return tuple(sorted(self._file.known()))
 
     def counts(self) -> tuple[int, int]:
         return self._file.counts()
@@ -144,7 +151,7 @@ class CollectionIndex:
             why_cut=selection.why,
             method=method,
             fusion=config.retrieval.fusion if method == "hybrid" else "none",
-            semantic_weight=_semantic_weight(search_query),
+            semantic_weight={"keyword": 0.0, "vector": 1.0}.get(method, search_query.settings.semantic_weight),
             anchors=tuple(" ".join(terms) for terms in search_query.anchors.required),
             dropped=tuple(result.chunk_id for result in self._results(memory, selection.dropped)),
             duplicates=ranking.duplicates,
@@ -265,27 +272,12 @@ class CollectionIndex:
         return [memory.terms(chunks[number]) if (number := memory.numbers[row]) in chunks else frozenset() for row in rows]
 
     def _results(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> tuple[Result, ...]:
-        return tuple(
-            self._result(rank, memory, candidate, row)
-            for rank, (candidate, row) in enumerate(self._with_rows(memory, candidates), 1)
-        )
-
-    def _result(self, rank: int, memory: MemoryIndex, candidate: Candidate, row: ChunkRow) -> Result:
-        document = memory.document_at(candidate.row).id
-        scores = {name: getattr(candidate, name) for name in Candidate.__slots__ if name not in ("row", "id")}
-        return Result(rank, f"{document}#{row.ordinal}", document, row.heading, row.text, **scores)
-
-    def _summary(self, changes: Changes, embedded: int, note: str) -> Indexed:
-        return Indexed(
-            added=len(changes.documents) - len(changes.replaced),
-            changed=len(changes.replaced),
-            removed=len(changes.removed),
-            unchanged=changes.unchanged,
-            embedded=embedded,
-            chunks=self._file.counts()[1],
-            skipped=tuple(changes.skipped),
-            notes=(note,) if note else (),
-        )
+        results = []
+        for rank, (candidate, row) in enumerate(self._with_rows(memory, candidates), 1):
+            document = memory.document_at(candidate.row).id
+            scores = {name: getattr(candidate, name) for name in Candidate.__slots__ if name not in ("row", "id")}
+            results.append(Result(rank, f"{document}#{row.ordinal}", document, row.heading, row.text, **scores))
+        return tuple(results)
 
 
 def _by_document(chunks: Sequence[ChunkRow]) -> dict[int, list[ChunkRow]]:
@@ -295,20 +287,12 @@ def _by_document(chunks: Sequence[ChunkRow]) -> dict[int, list[ChunkRow]]:
     return rows
 
 
-def _semantic_weight(query: SearchQuery) -> float:
-    return {"keyword": 0.0, "vector": 1.0, "hybrid": query.settings.semantic_weight}[query.method]
-
-
-def _silent(_what: str, _done: int, _total: int) -> None:
-    pass
-
-
 def missing(file: ChunkFile, changes: Changes, model: str) -> Wanted:
     """Texts without an embedding of this model, of everything there will be after the changes."""
     keys = file.vector_keys(model)
     removed_ids = set(changes.gone)
     rows = {row.number: row for row in file.documents() if row.number not in removed_ids}
-    numbers = [number for key, number in file.chunk_keys() if key not in keys]
+    numbers = [number for key, number, _ in file.chunk_keys() if key not in keys]
     texts_by_key: dict[bytes, str] = {}
     new = {row.number: row for row in changes.documents}
     for documents, chunks in ((rows, file.chunks_at(numbers).values()), (new, changes.chunks)):
@@ -321,14 +305,12 @@ def missing(file: ChunkFile, changes: Changes, model: str) -> Wanted:
 
 def unused(file: ChunkFile, changes: Changes) -> list[bytes]:
     """Keys that only documents needed which are gone now."""
-    removed_ids = set(changes.gone)
-    rows = file.documents()
-    former = {chunk.key for chunk in file.chunks_in(removed_ids)} | set(
-        _befores(row for row in rows if row.number in removed_ids)
-    )
-    numbers = {chunk.number for chunk in file.chunks_in(removed_ids)}
-    needed = {key for key, number in file.chunk_keys() if number not in numbers} | {chunk.key for chunk in changes.chunks}
-    needed |= set(_befores(row for row in rows if row.number not in removed_ids)) | set(_befores(changes.documents))
+    gone = set(changes.gone)
+    former, needed = set[bytes](), {chunk.key for chunk in changes.chunks} | set(_befores(changes.documents))
+    for key, _, document in file.chunk_keys():
+        (former if document in gone else needed).add(key)
+    for row in file.documents():
+        (former if row.number in gone else needed).update(_befores([row]))
     return sorted(former - needed)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hive_mind.model.gathered import Anchors, Pool, Probe
 from hive_mind.ranking import distraction, question, seed
-from hive_mind.ranking.distraction import Cut, Likeness, cut, diversified, likeness_of_terms, likeness_of_vectors
+from hive_mind.ranking.distraction import Cut, cut, diversified, likeness_of_terms, likeness_of_vectors
 from hive_mind.ranking.inverted import inverse_document_frequency
 from hive_mind.ranking.pipeline import CONFIRMATIONS_FULL, Ranked, RankingSettings, Shares, Support, trust_share
 from hive_mind.ranking.question import anchors
@@ -118,7 +118,15 @@ def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> 
     lifts = _lifts(memory, config.boosts, part, rows)
     place = dict(zip(pool.ids, range(len(pool)), strict=True))
     documents = question.Ranking(query.text, query.method, query.settings, _Supported(pool, lifts)).best(depth)
-    places_kept = _each_once(documents, _sameness(memory, config, rows, place))
+    places_kept = documents
+    if config.deduplicate != "none":
+        # Each text, or each document, once: its best.
+        by_text, owners = config.deduplicate == "content", [memory.owners[row] for row in rows.tolist()]
+        keys = memory.texts(rows).tolist() if by_text else owners
+        best: dict[object, Ranked] = {}
+        for hit in documents:
+            best.setdefault(keys[place[hit.id]], hit)
+        places_kept = list(best.values())
     signals = _signals(memory, config, query, pool, rows, part)
     keyword_ranks = distraction.ranks(pool.keyword, pool.ids, depth, 0.0)
     vector_ranks = distraction.ranks(pool.semantic, pool.ids, depth, -2.0)
@@ -141,13 +149,10 @@ def ranked(memory: MemoryIndex, config: RetrievalConfig, query: SearchQuery) -> 
             flags=("exact",) if hit.components.exact > 0 else (),
         )
 
-    return Ranking(tuple(map(candidate, places_kept[: _wanted(config)])), scored.looked_at, len(documents) - len(places_kept))
-
-
-def _wanted(config: RetrievalConfig) -> int | None:
-    """How many candidates can still become a result; None: all, as something may move them."""
+    # How many can still become a result; None: all, as something may move them.
     can_move = config.distraction_detection.enabled or config.diversity.enabled or config.rerank.model
-    return None if can_move else config.retrieval.top_k
+    most = None if can_move else config.retrieval.top_k
+    return Ranking(tuple(map(candidate, places_kept[:most])), scored.looked_at, len(documents) - len(places_kept))
 
 
 def _within(memory: MemoryIndex, config: RetrievalConfig) -> Within | None:
@@ -178,22 +183,6 @@ def _trust(memory: MemoryIndex, row: int) -> float:
     except ValueError:
         return trust_share(1.0)
     return trust_share(1.0 if isnan(trust) else trust)
-
-
-def _sameness(memory: MemoryIndex, config: RetrievalConfig, rows: Rows, place: dict[str, int]) -> Callable[[str], object] | None:
-    if config.deduplicate == "none":
-        return None
-    keys = memory.texts(rows).tolist() if config.deduplicate == "content" else [memory.owners[row] for row in rows.tolist()]
-    return lambda name: keys[place[name]]
-
-
-def _each_once(documents: list[Ranked], sameness: Callable[[str], object] | None) -> list[Ranked]:
-    if sameness is None:
-        return documents
-    best: dict[object, Ranked] = {}
-    for hit in documents:
-        best.setdefault(sameness(hit.id), hit)
-    return list(best.values())
 
 
 def _signals(
@@ -264,14 +253,14 @@ def reranked(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[C
 
 
 def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> Selection:
-    """The candidates to show, best first."""
     judged, dropped = _judged(candidates, config)
     if config.diversity.enabled:
         count = config.retrieval.top_k
         pool = judged[: _POOL_PER_RESULT * count]
-        chosen = diversified(
-            [candidate.score for candidate in pool], _likeness(pool, vectors, words), count, config.diversity.lambda_
-        )
+        rows = [vector for candidate in pool if (vector := vectors(candidate.id)) is not None]
+        has_all = rows and len(rows) == len(pool)
+        likeness = likeness_of_vectors(np.array(rows, np.float32)) if has_all else likeness_of_terms(words([c.row for c in pool]))
+        chosen = diversified([candidate.score for candidate in pool], likeness, count, config.diversity.lambda_)
         moved = {number for place, number in enumerate(chosen) if number != place}
         judged = [replace(pool[n], flags=(*pool[n].flags, DIVERSIFIED)) if n in moved else pool[n] for n in chosen]
     shown_candidates = judged[: config.retrieval.top_k]
@@ -290,32 +279,17 @@ def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[l
         replace(candidate, flags=(*candidate.flags, FLAGGED)) if candidate.id in suspects else candidate
         for candidate in candidates
     ]
+    movable = [candidate for candidate in flagged if FLAGGED in candidate.flags and candidate.exact <= 0]
     if detection.action == "drop":
-        return [candidate for candidate in flagged if not _can_be_moved(candidate)], [
-            candidate for candidate in flagged if _can_be_moved(candidate)
-        ]
+        dropped = {candidate.id for candidate in movable}
+        return [candidate for candidate in flagged if candidate.id not in dropped], movable
     if detection.action == "demote":
-        flags, share = (DEMOTED,), _DEMOTION
-        moved = [
-            replace(candidate, score=candidate.score * share, flags=candidate.flags + flags)
-            if _can_be_moved(candidate)
-            else candidate
-            for candidate in flagged
-        ]
-        return sorted(moved, key=lambda candidate: -candidate.score), []
+        moved = {
+            candidate.id: replace(candidate, score=candidate.score * _DEMOTION, flags=(*candidate.flags, DEMOTED))
+            for candidate in movable
+        }
+        return sorted((moved.get(one.id, one) for one in flagged), key=lambda candidate: -candidate.score), []
     return flagged, []
-
-
-def _can_be_moved(candidate: Candidate) -> bool:
-    return FLAGGED in candidate.flags and candidate.exact <= 0
-
-
-def _likeness(pool: Sequence[Candidate], vectors: Vectors, words: Words) -> Likeness:
-    vectors_or_none = [vectors(candidate.id) for candidate in pool]
-    rows = [vector for vector in vectors_or_none if vector is not None]
-    if len(rows) < len(vectors_or_none) or not rows:
-        return likeness_of_terms(words([candidate.row for candidate in pool]))
-    return likeness_of_vectors(np.array(rows, np.float32))
 
 
 def _ended(scores: Sequence[float], config: RetrievalConfig) -> tuple[Cut, str]:

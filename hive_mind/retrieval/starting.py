@@ -78,10 +78,11 @@ def _is_ours(path: Path, folder: Path, texts: dict[str, str]) -> bool:
 
 Object = dict[str, Any]
 
-_TYPES = get_args(FieldOf.model_fields["type"].annotation)
+_TYPES = [type for type in get_args(FieldOf.model_fields["type"].annotation) if type != "text"]
 _WHY = {"embedding": ": the model is chosen by HIVE_MIND_EMBED_MODEL or --model"}
 
 _ACTIVE = "configs/active.json"
+_LABELS = ("relevant", "distractors")
 
 
 @dataclass(slots=True)
@@ -105,7 +106,8 @@ def converted_collection(value: Object, documents_dir: str) -> Converted:
     converted = Converted(dict(value))
     field_names = value.get("filterable_fields")
     if isinstance(field_names, dict):
-        fields = {name: {"type": _type_of(declared), "filterable": True} for name, declared in field_names.items()}
+        types = {name: declared.get("type") if isinstance(declared, dict) else "" for name, declared in field_names.items()}
+        fields = {name: {"type": type if type in _TYPES else "keyword", "filterable": True} for name, type in types.items()}
         converted.value["fields"] = {**fields, **_object(value, "fields")}
         del converted.value["filterable_fields"]
         converted.changes.append(f"filterable_fields is not a list: {', '.join(fields)} declared under fields")
@@ -131,15 +133,15 @@ def converted_golden(value: Object, documents_dirs: Sequence[str]) -> Converted:
     queries = value.get("queries")
     if not isinstance(queries, list):
         return converted
-    converted.value["queries"] = [_relabelled(query, documents_dirs) if isinstance(query, dict) else query for query in queries]
+    converted.value["queries"] = [
+        query | {name: list(_ids(query[name], documents_dirs)) for name in _LABELS if isinstance(query.get(name), list)}
+        if isinstance(query, dict)
+        else query
+        for query in queries
+    ]
     if converted.value["queries"] != queries:
         converted.changes.append("documents are called by their path below the documents' folder")
     return converted
-
-
-def _relabelled(query: Object, folders: Sequence[str]) -> Object:
-    labels = {name: list(_ids(query[name], folders)) for name in ("relevant", "distractors") if isinstance(query.get(name), list)}
-    return query | labels
 
 
 def _ids(paths: list[Any], folders: Sequence[str]) -> Iterator[Any]:
@@ -148,11 +150,6 @@ def _ids(paths: list[Any], folders: Sequence[str]) -> Iterator[Any]:
             path.removeprefix(f"{folder}/") for folder in folders if isinstance(path, str) and path.startswith(f"{folder}/")
         )
         yield next(inside, path)
-
-
-def _type_of(declared: Any) -> str:
-    type = str(declared.get("type")) if isinstance(declared, dict) else ""
-    return type if type in _TYPES and type != "text" else "keyword"
 
 
 def _object(value: Object, key: str) -> Object:

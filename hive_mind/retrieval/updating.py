@@ -12,6 +12,7 @@ import re
 import time
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import blake2b
@@ -27,8 +28,8 @@ from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.vector import Vector, VectorArm
 from hive_mind.ranking.within import Within
 from hive_mind.retrieval import Chunking, TextForm
-from hive_mind.retrieval.chunk_file import ChunkFile, ChunkRow, DocumentRow, Known
-from hive_mind.retrieval.documents import Document, ListedFile, Skipped, chunks_of, listed, read, tail
+from hive_mind.retrieval.chunk_file import ChunkFile, ChunkRow, DocumentRow
+from hive_mind.retrieval.documents import Skipped, chunks_of, listed, read, tail
 
 Report = Callable[[str, int, int], None]
 
@@ -76,20 +77,42 @@ def changes_since(file: ChunkFile, folder: Path, chunking: Chunking, report: Rep
     """Compare a folder with what is kept of it; nothing is written."""
     now_ns = time.time_ns()
     listing = listed(folder)
-    states = file.states()
+    known_by_id = file.known()
     is_same_form = file.meta().get("form") == form_of(chunking)
-    doubtful = [seen_file for seen_file in listing.seen if not is_same_form or states.get(seen_file.id) != seen_file.state]
-    ids_there = {seen_file.id for seen_file in listing.seen}
-    removed_ids = [id for id in states if id not in ids_there]
-    known_by_id = file.known([*(seen_file.id for seen_file in doubtful if seen_file.id in states), *removed_ids])
+    doubtful = [
+        seen
+        for seen in listing.seen
+        if not is_same_form or (before := known_by_id.get(seen.id)) is None or before.state != seen.state
+    ]
+    ids_there = {seen.id for seen in listing.seen}
     changes = Changes(skipped=listing.skipped, unchanged=len(listing.seen) - len(doubtful))
-    numbers = _Numbers(*file.next_numbers())
+    next_document, next_chunk = file.next_numbers()
     for number, listed_file in enumerate(doubtful, start=changes.unchanged + 1):
-        _look(listed_file, known_by_id.get(listed_file.id), changes, numbers, (chunking, is_same_form, now_ns))
+        document, known = read(listed_file), known_by_id.get(listed_file.id)
+        state = listed_file.state if now_ns - listed_file.changed_ns > _UNSETTLED_NS else b""
+        if isinstance(document, Skipped):
+            changes.skipped.append(document)
+            changes.removed += [known.number] if known else []
+        elif known and is_same_form and known.hash == document.hash:
+            changes.unchanged += 1
+            if known.state != state:
+                changes.touched[known.number] = state
+        else:
+            if known:
+                changes.replaced[known.number] = listed_file.id
+            changes.documents.append(
+                DocumentRow(next_document, document.id, state, document.hash, document.title, document.fields)
+            )
+            for ordinal, chunk in enumerate(chunks_of(document.body, chunking)):
+                row = ChunkRow(next_chunk, next_document, ordinal, chunk.heading, chunk.text, b"")
+                key = text_key(embedded_text(document.title, document.field("speaker"), row))
+                changes.chunks.append(replace(row, key=key))
+                next_chunk += 1
+            next_document += 1
         if number % _REPORT_EVERY == 0:
             report("documents", number, len(listing.seen))
     report("documents", len(listing.seen), len(listing.seen))
-    changes.removed += [known_by_id[id].number for id in removed_ids]
+    changes.removed += [known.number for id, known in known_by_id.items() if id not in ids_there]
     return changes
 
 
@@ -98,21 +121,17 @@ def write(file: ChunkFile, changes: Changes, chunking: Chunking, unused_vectors:
         return
     with file.changing():
         file.forget(changes.gone)
-        for row in changes.documents:
-            file.add_document(row)
-        file.add_chunks(changes.chunks)
+        file.add(changes.documents, changes.chunks)
         file.touch(changes.touched)
         file.forget_vectors(unused_vectors)
         file.set_meta({"form": form_of(chunking)})
 
 
 def form_of(chunking: Chunking) -> str:
-    """The settings that decide how a document becomes chunks."""
     return f"{FORMAT} {chunking.model_dump_json()}"
 
 
 def text_key(text: str) -> bytes:
-    """Names a text by its content."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -122,47 +141,6 @@ def embedded_text(title: str, speaker: str, chunk: ChunkRow) -> str:
         return f"{speaker}: {chunk.text}"
     above = chunk.heading if chunk.heading.startswith(title) else " > ".join(part for part in (title, chunk.heading) if part)
     return chunk.text if canonical(above) in canonical(chunk.text[: len(above) + 16]) else f"{above}\n{chunk.text}"
-
-
-@dataclass(slots=True)
-class _Numbers:
-    document: int
-    chunk: int
-
-
-def _look(file: ListedFile, known: Known | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]) -> None:
-    chunking, is_same_form, now_ns = how
-    document = read(file)
-    if isinstance(document, Skipped):
-        changes.skipped.append(document)
-        if known:
-            changes.removed.append(known.number)
-        return
-    state = file.state if now_ns - file.changed_ns > _UNSETTLED_NS else b""
-    if known and is_same_form and known.hash == document.hash:
-        changes.unchanged += 1
-        if known.state != state:
-            changes.touched[known.number] = state
-        return
-    if known:
-        changes.replaced[known.number] = file.id
-    _add(document, state, changes, numbers, chunking)
-
-
-def _add(document: Document, state: bytes, changes: Changes, numbers: _Numbers, chunking: Chunking) -> None:
-    row = DocumentRow(numbers.document, document.id, state, document.hash, document.title, document.fields)
-    changes.documents.append(row)
-    changes.chunks += chunk_rows(document, row.number, numbers.chunk, chunking)
-    numbers.document += 1
-    numbers.chunk = changes.chunks[-1].number + 1 if changes.chunks else numbers.chunk
-
-
-def chunk_rows(document: Document, number: int, first: int, chunking: Chunking) -> Sequence[ChunkRow]:
-    rows = []
-    for ordinal, chunk in enumerate(chunks_of(document.body, chunking)):
-        row = ChunkRow(first + ordinal, number, ordinal, chunk.heading, chunk.text, b"")
-        rows.append(replace(row, key=text_key(embedded_text(document.title, document.field("speaker"), row))))
-    return rows
 
 
 Rows = NDArray[np.int64]
@@ -215,7 +193,9 @@ class MemoryIndex:
         self._forget_parts()
         self.documents[document.number] = document
         self._holders[document.number] = list(range(len(self.numbers), len(self.numbers) + len(chunks)))
-        day = _day_of(document)
+        day = _NO_DATE
+        with suppress(ValueError):
+            day = date.fromisoformat(_date_text(document)[:10]).toordinal()
         for chunk, worded in zip(chunks, self._worded(document, chunks), strict=True):
             vector = self._vector(document, chunk, vectors)
             self.without_vector += vector is None
@@ -275,11 +255,14 @@ class MemoryIndex:
         return self.documents[self.owners[row]]
 
     def terms(self, chunk: ChunkRow) -> frozenset[str]:
-        """The words of a chunk's own text."""
         return frozenset(weighted_terms(Worded(chunk.text, "", "", "", "")))
 
     def _chosen(self, filters: Filters) -> FilteredChunks:
-        chosen = (number for number, row in self.documents.items() if _passes(row, filters))
+        chosen = [
+            number
+            for number, row in self.documents.items()
+            if all(set(row.fields.get(name, ())) & set(values) for name, values in filters.items())
+        ]
         rows = np.array(sorted(row for number in chosen for row in self._holders[number]), np.int64)
         return FilteredChunks(self.index.part(rows), np.sort(self.texts(rows)), int(self.days(rows).max(initial=_NO_DATE)))
 
@@ -315,20 +298,8 @@ def id_of(document: str, ordinal: int) -> str:
 
 
 def first(document: DocumentRow, field: str) -> str:
-    """The first value of a field, or ""."""
     return next(iter(document.fields.get(field, ())), "")
-
-
-def _passes(document: DocumentRow, filters: Filters) -> bool:
-    return all(set(document.fields.get(name, ())) & set(values) for name, values in filters.items())
 
 
 def _date_text(document: DocumentRow) -> str:
     return next((text for name in DATE_FIELDS if (text := first(document, name))), "")
-
-
-def _day_of(document: DocumentRow) -> int:
-    try:
-        return date.fromisoformat(_date_text(document)[:10]).toordinal()
-    except ValueError:
-        return _NO_DATE

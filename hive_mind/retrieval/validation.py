@@ -6,8 +6,8 @@ settings without effect. Contradictions in collections and golden sets, and what
 those of configurations in `contradictions`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Some
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
@@ -20,7 +20,7 @@ from hive_mind.counted import counted, did_you_mean
 from hive_mind.errors import Problem, WorkspaceError
 from hive_mind.forms import Finding, Form, Tree
 from hive_mind.forms import Path as FormPath
-from hive_mind.forms.reading import PROBLEMS_MAX, located, read
+from hive_mind.forms.reading import PROBLEMS_MAX, located
 from hive_mind.retrieval import BUILT_IN, QUESTIONS_MIN, Collection, Golden, GoldenQuery, RetrievalConfig
 from hive_mind.retrieval.contradictions import (
     Facets,
@@ -40,11 +40,6 @@ _REPORTED_MAX = 20
 
 def collection_findings(collection: Collection) -> Iterator[Finding]:
     """Mistakes that show without its documents."""
-    yield from _chunking(collection)
-    yield from _declared(collection)
-
-
-def _chunking(collection: Collection) -> Iterator[Finding]:
     chunking = collection.chunking
     tokens, overlap = chunking.max_tokens, chunking.overlap_tokens
     if overlap >= tokens:
@@ -59,9 +54,6 @@ def _chunking(collection: Collection) -> Iterator[Finding]:
     if chunking.strategy == "fixed" and chunking.heading_level != 2:
         message = "has no effect with strategy fixed; use by_heading, or remove it"
         yield Finding(("chunking", "heading_level"), message, is_warning=True)
-
-
-def _declared(collection: Collection) -> Iterator[Finding]:
     listed = collection.filterable_fields
     for number, name in enumerate(listed):
         declared = collection.fields.get(name)
@@ -123,17 +115,14 @@ def golden_findings(golden: Golden, documents: Some[str], left_out: Mapping[str,
     yield from _repeated(golden)
     for number, query in enumerate(golden.queries):
         yield from _labels(("queries", number), query, documents, left_out)
-    yield from _split(golden)
     yield from _whole(golden)
 
 
 def _repeated(golden: Golden) -> Iterator[Finding]:
-    given = ("id", lambda question: question.id), ("query", lambda question: " ".join(question.query.casefold().split()))
-    keys: dict[str, Callable[[GoldenQuery], str]] = dict(given)
-    for field, value_of in keys.items():
+    for field in ("id", "query"):
         first: dict[str, int] = {}
         for number, query in enumerate(golden.queries):
-            value = value_of(query)
+            value = query.id if field == "id" else " ".join(query.query.casefold().split())
             if value and value in first:
                 place = f"queries[{first[value]}]"
                 problem = f"{query.id} is also the id of {place}" if field == "id" else f"is the same question as {place}"
@@ -172,22 +161,15 @@ def _wrong(name: str, before: Some[str], documents: Some[str]) -> str:
     return f"there is no document {name[:80]}; {suggestion}"
 
 
-def _split(golden: Golden) -> Iterator[Finding]:
+def _whole(golden: Golden) -> Iterator[Finding]:
     without = [number for number, query in enumerate(golden.queries) if query.split is None]
     if without and len(without) < len(golden.queries):
         message = f"has no split and others do; write train or test ({len(without)} without)"
         yield Finding(("queries", without[0], "split"), message)
-        return
-    for part in ("train", "test"):
-        count = sum(query.split == part for query in golden.queries)
-        if not without and count < QUESTIONS_MIN:
-            message = (
-                f"only {count} of the questions are for {part}; at least {QUESTIONS_MIN} are needed for an interval, better 30"
-            )
-            yield Finding(("queries",), message, is_warning=True)
-
-
-def _whole(golden: Golden) -> Iterator[Finding]:
+    for part in ("train", "test") if not without else ():
+        if (count := sum(query.split == part for query in golden.queries)) < QUESTIONS_MIN:
+            few = f"only {count} of the questions are for {part}; at least {QUESTIONS_MIN}"
+            yield Finding(("queries",), f"{few} are needed for an interval, better 30", is_warning=True)
     if len(golden.queries) < QUESTIONS_MIN:
         message = (
             f"only {counted(len(golden.queries), 'question')}: differences will look like chance; at least {QUESTIONS_MIN} are "
@@ -225,7 +207,6 @@ class Checked(Generic[M]):
 
     @property
     def errors(self) -> tuple[FileFinding, ...]:
-        """The findings that keep it from being used."""
         return tuple(finding for finding in self.findings if finding.level == "error")
 
     def accepted(self) -> M:
@@ -274,7 +255,6 @@ def check_collection(workspace: Workspace, name: str) -> Checked[Collection]:
 
 
 def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden]:
-    """The golden set against the documents of a collection."""
     file = workspace.golden_file
     golden, tree, wrong = _read(workspace, file, GOLDEN)
     if golden is None:
@@ -344,14 +324,9 @@ def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:
 
 
 def _read(workspace: Workspace, file: Path, form: Form[M]) -> tuple[M | None, Tree | None, tuple[FileFinding, ...]]:
-    text, problems = workspace.text_of(file, form)
-    got = None if problems else read(text, form)
-    found_problems = got.problems if got else problems
-    return (
-        got.value if got else None,
-        got.tree if got else None,
-        tuple(FileFinding("error", problem.path, problem.line, problem.message) for problem in found_problems),
-    )
+    reading = workspace.read(file, form)
+    problems = (FileFinding("error", problem.path, problem.line, problem.message) for problem in reading.problems)
+    return reading.value, reading.tree, tuple(problems)
 
 
 def _named(name: str, file: Path) -> list[Finding]:

@@ -13,6 +13,7 @@ memory has what it speaks of: options without a meaning there are reported, neve
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -185,16 +186,25 @@ class Workspace:
         choices = f"there are {', '.join(names[:20])}" if names else "there is none yet; begin with `hive-mind retrieval init`"
         raise InvalidInput(f"there is no {file.stem} in {kind}/; " + did_you_mean(file.stem, names, choices))
 
-    def _value(self, file: Path, form: Form[M]) -> M:
+    def read(self, file: Path, form: Form[M]) -> Read[M]:
+        """The value of a file, or why there is none. Raises `InvalidInput` for a missing file."""
         text, problems = self.text_of(file, form)
-        found_read = Read(None, None, problems) if problems else read(text, form)
-        if found_read.value is None:
-            raise WorkspaceError(found_read.problems, str(file))
-        return found_read.value
+        return Read(None, None, problems) if problems else read(text, form)
+
+    def _value(self, file: Path, form: Form[M]) -> M:
+        reading = self.read(file, form)
+        if reading.value is None:
+            raise WorkspaceError(reading.problems, str(file))
+        return reading.value
 
     def _ids(self) -> Callable[[str], str]:
         """From the path of a document in the workspace, or in its project, to its id; an id stays what it is."""
-        written = set(filter(None, map(self._folder_of, self.collections())))
+        written = set[str]()
+        for name in self.collections():
+            # One whose file can't be read says nothing.
+            with suppress(WorkspaceError):
+                written.add(self.collection(name).documents_dir.strip("/"))
+        written.discard("")
         inside = set(map(self._inside, written))
         folders = {*written, *inside, *(f"{self.root.resolve().name}/{folder}" for folder in inside)}
 
@@ -213,13 +223,6 @@ class Workspace:
         inner = folder.removeprefix("./").removeprefix(f"{self.root.resolve().name}/")
         is_seen_from_project = not _is_there(self.root / folder, is_folder=True) and _is_there(self.root / inner, is_folder=True)
         return inner if is_seen_from_project else folder
-
-    def _folder_of(self, collection: str) -> str:
-        """As its file says; "" where it says nothing that can be read."""
-        try:
-            return self.collection(collection).documents_dir.strip("/")
-        except WorkspaceError:
-            return ""
 
     def _of_documents(self, collection: Collection, message: str) -> WorkspaceError:
         file = self.collection_file(collection.name)
@@ -254,7 +257,6 @@ Changes = Mapping[SettingPath, Any]
 
 
 def written(config: RetrievalConfig) -> dict[str, Any]:
-    """A configuration as somebody would write it."""
     tree: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     decided = tree.pop("retrieval", {})
     fields: dict[str, Any] = {"method": config.retrieval.method, "top_k": config.retrieval.top_k}
@@ -346,10 +348,10 @@ def config_in(file: Path) -> RetrievalConfig:
     if file.name == "active.json" and (active := Workspace(file.absolute().parent.parent).active()):
         return active
     text, problems = text_of(file, CONFIG)
-    found_read = None if problems else read(text, CONFIG)
-    if found_read is None or found_read.value is None:
-        raise WorkspaceError(found_read.problems if found_read else problems, str(file))
-    return found_read.value
+    reading = Read(None, None, problems) if problems else read(text, CONFIG)
+    if reading.value is None:
+        raise WorkspaceError(reading.problems, str(file))
+    return reading.value
 
 
 def ranking_settings(config: RetrievalConfig) -> RankingSettings:

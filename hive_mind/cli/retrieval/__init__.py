@@ -4,7 +4,7 @@ Every command works in a workspace, a folder of files. Their readers bring pydan
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +21,7 @@ from hive_mind.errors import ConfigError
 if TYPE_CHECKING:
     from hive_mind.retrieval import Collection as CollectionFile
     from hive_mind.retrieval.contradictions import Description, FieldDescription
-    from hive_mind.retrieval.validation import Checked, FileFinding
+    from hive_mind.retrieval.validation import Checked
     from hive_mind.retrieval.workspace import Workspace
 
 
@@ -210,6 +210,8 @@ async def validate(
     than what is in use, is measured by deploy (or deploy --dry-run). Exit code 2 where something is wrong; warnings are not
     errors.
     """
+    from hive_mind.retrieval.validation import check_active
+
     folder = workspaces.opened(workspace)
     names = tuple(map(workspaces.name_of, configs or ())) or folder.configs()
     # Asked only where a configuration needs one, as loading it takes seconds.
@@ -219,13 +221,19 @@ async def validate(
         (checked.file, checked.findings) for checked in _checked(folder, names, has_embeddings=has_embeddings, is_all=not configs)
     ]
     if not configs and folder.has_active:
-        findings_by_file.append((folder.active_file, _active_findings(folder, has_embeddings=has_embeddings)))
+        findings_by_file.append((folder.active_file, check_active(folder, has_embeddings=has_embeddings)))
+    files = []
+    for file, findings in findings_by_file:
+        name, is_valid = str(file.relative_to(folder.root)), not any(finding.level == "error" for finding in findings)
+        files.append({"file": name, "is_valid": is_valid, "findings": [plain(finding) for finding in findings]})
+        if output is Format.TEXT and not findings:
+            show(f"{name}: nothing is wrong")
+        for finding in findings if output is Format.TEXT else ():
+            note = "warning: " if finding.level == "warning" else ""
+            show(f"{name}:{finding.line}: {finding.path}: {note}{finding.message}", style="yellow" if note else "red")
     if output is Format.JSON:
-        show_json([_plain(folder, file, findings) for file, findings in findings_by_file])
-    else:
-        for file, findings in findings_by_file:
-            _show_findings(_shown(folder, file), findings)
-    if any(finding.level == "error" for _, findings in findings_by_file for finding in findings):
+        show_json(files)
+    if not all(file["is_valid"] for file in files):
         raise typer.Exit(USAGE)
 
 
@@ -244,35 +252,12 @@ def _checked(folder: "Workspace", names: Iterable[str], *, has_embeddings: bool,
         yield min((check_golden(folder, file) for file in readable), key=lambda checked: len(checked.errors))
 
 
-def _active_findings(folder: "Workspace", *, has_embeddings: bool) -> tuple["FileFinding", ...]:
-    from hive_mind.retrieval.validation import check_active
-
-    return check_active(folder, has_embeddings=has_embeddings)
-
-
 def _looks_at_meaning(folder: "Workspace", name: str) -> bool:
     try:
         return workspaces.config_of(folder, name).retrieval.method != "keyword"
     except ConfigError:
         # Its faults are reported when it is checked.
         return False
-
-
-def _show_findings(name: str, findings: Sequence["FileFinding"]) -> None:
-    if not findings:
-        show(f"{name}: nothing is wrong")
-    for finding in findings:
-        note = "warning: " if finding.level == "warning" else ""
-        show(f"{name}:{finding.line}: {finding.path}: {note}{finding.message}", style="yellow" if note else "red")
-
-
-def _plain(folder: "Workspace", file: Path, findings: Sequence["FileFinding"]) -> dict[str, object]:
-    is_valid = not any(finding.level == "error" for finding in findings)
-    return {"file": _shown(folder, file), "is_valid": is_valid, "findings": [plain(finding) for finding in findings]}
-
-
-def _shown(folder: "Workspace", file: Path) -> str:
-    return str(file.relative_to(folder.root))
 
 
 _EPILOG = examples(

@@ -4,7 +4,7 @@ As people read them, and as programs do: means with intervals, the curve of UDCG
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -32,9 +32,9 @@ from hive_mind.cli.retrieval import workspaces
 if TYPE_CHECKING:
     from hive_mind.measure import MetricChange
     from hive_mind.retrieval import RetrievalConfig, Split
-    from hive_mind.retrieval.measuring import Evaluation, Measures, Metric, QuestionRow
+    from hive_mind.retrieval.measuring import Evaluation, Metric
     from hive_mind.retrieval.measuring.evaluation import Bench
-    from hive_mind.retrieval.measuring.verdict import Comparison, ConfigVerdict, RankChange
+    from hive_mind.retrieval.measuring.verdict import Comparison, ConfigVerdict
     from hive_mind.retrieval.workspace import Workspace
 
 
@@ -114,7 +114,11 @@ def show_questions(evaluation: "Evaluation", count: int) -> None:
     if pairs:
         show()
         show("Where it goes worst" if len(pairs) < len(evaluation.rows) else "By question, worst first", style="bold")
-        show_table(["question", "nUDCG", "distractors", "results", ""], [_question_row(*pair) for pair in pairs], right=(1, 2, 3))
+        rows = [
+            (row.id, figure(measures.nudcg), str(measures.distractors), str(measures.results), short(row.query))
+            for row, measures in pairs
+        ]
+        show_table(["question", "nUDCG", "distractors", "results", ""], rows, right=(1, 2, 3))
 
 
 def short(text: str) -> str:
@@ -140,10 +144,6 @@ def _mean_row(evaluation: "Evaluation", metric: "Metric") -> Sequence[str]:
     return title, figure(estimate.mean), f"{estimate.low:.3f} to {estimate.high:.3f}", note
 
 
-def _question_row(row: "QuestionRow", measures: "Measures") -> Sequence[str]:
-    return row.id, figure(measures.nudcg), str(measures.distractors), str(measures.results), short(row.query)
-
-
 group = Group()
 
 
@@ -156,13 +156,7 @@ class Questions(StrEnum):
 
     @property
     def as_split(self) -> "Split | None":
-        match self:
-            case Questions.TRAIN:
-                return "train"
-            case Questions.TEST:
-                return "test"
-            case _:
-                return None
+        return {Questions.TRAIN: "train", Questions.TEST: "test"}.get(self)  # type: ignore[return-value]
 
 
 Part = Annotated[Questions, typer.Option("--questions", "-q", help="train: those to tune on. test: those held out.")]
@@ -278,7 +272,10 @@ async def compare(
 
 def _show_settings(before: "RetrievalConfig", after: "RetrievalConfig", output: Format) -> None:
     """The settings in which two configurations differ, defaults included. The active one is taken as it was deployed."""
-    changes = list(_changes(_flat(before.model_dump(by_alias=True)), _flat(after.model_dump(by_alias=True))))
+    old_values, new_values = (_flat(config.model_dump(by_alias=True)) for config in (before, after))
+    places = [path for path in dict.fromkeys((*old_values, *new_values)) if path != "name"]
+    values = [(path, old_values.get(path), new_values.get(path)) for path in places]
+    changes = [(path, old, new) for path, old, new in values if old != new]
     if output is Format.JSON:
         rows = [{"setting": path, "before": old, "after": new} for path, old, new in changes]
         show_json({"before": before.name, "after": after.name, "changes": rows})
@@ -299,9 +296,7 @@ def plain_comparison(comparison: "Comparison") -> dict[str, Any]:
         "before": plain_evaluation(comparison.before, with_questions=False),
         "after": plain_evaluation(comparison.after, with_questions=False),
         "differences": {change.metric: _plain_change(change) for change in comparison.changes},
-        "won": comparison.won,
-        "lost": comparison.lost,
-        "more_distractors": comparison.more_distractors,
+        **{name: getattr(comparison, name) for name in ("won", "lost", "more_distractors")},
         "moves": [plain(move) | {"change": move.change, "came": move.came, "went": move.went} for move in comparison.moves],
     }
 
@@ -326,7 +321,8 @@ def show_comparison(comparison: "Comparison", moves: int, *, can_show_more: bool
         style = "red" if move.change < 0 else "green" if move.change > 0 else ""
         show(f"{move.id}  nUDCG {move.before:.3f} → {move.after:.3f} ({move.change:+.3f})  {short(move.query)}", style=style)
         for place in move.places:
-            show_indented(_place(place))
+            before_rank, after_rank = ("not shown" if rank is None else str(rank) for rank in (place.before, place.after))
+            show_indented(f"{place.label} {place.document}: {before_rank} → {after_rank}")
     if can_show_more and moves < len(comparison.moves):
         show(
             f"\n{len(comparison.moves) - moves} more questions moved; see them with --moves {len(comparison.moves)}", style="dim"
@@ -353,27 +349,12 @@ def _difference_row(metrics: Mapping[Any, Any], change: "MetricChange") -> Seque
     return *means, signed(difference.difference), f"{difference.low:+.3f} to {difference.high:+.3f}", figure(difference.p, ".4f")
 
 
-def _place(change: "RankChange") -> str:
-    where = f"{_rank(change.before)} → {_rank(change.after)}"
-    return f"{change.label} {change.document}: {where}"
-
-
-def _rank(rank: int | None) -> str:
-    return "not shown" if rank is None else str(rank)
-
-
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, inner in value.items():
         # Filters are a table of their own: a field that is not there is no value.
         flat |= _flat(inner, f"{prefix}{name}.") if isinstance(inner, dict) else {f"{prefix}{name}": inner}
     return flat
-
-
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    for path in dict.fromkeys((*before, *after)):
-        if path != "name" and before.get(path) != after.get(path):
-            yield path, before.get(path), after.get(path)
 
 
 def _value_text(value: Any) -> str:

@@ -15,7 +15,6 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.retrieval.deployment import Deployment, DeploymentResult
-    from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import ConfigVerdict
     from hive_mind.retrieval.workspace import Workspace
 
@@ -60,39 +59,35 @@ async def deploy(
     --rollback puts back what was in use before, as it was then, even if its file has changed since. Repeated, it goes back
     further.
     """
+    from hive_mind.retrieval.deployment import DeploymentResult, Order, judge_file
+    from hive_mind.retrieval.deployment import deploy as deployed
+    from hive_mind.retrieval.deployment import rollback as rolled_back
+
     if rollback:
         refuse_ineffective("--rollback, which measures nothing", force=force, dry_run=dry_run, embed=embed, model=model)
         if config:
             raise InvalidInput(f"--rollback takes what was in use before: leave {config!r} out")
-        _roll_back(workspaces.opened(workspace), by or user(), reason, output)
+        entry = rolled_back(workspaces.opened(workspace), by or user(), reason)
+        if output is Format.JSON:
+            show_json(plain(entry))
+        else:
+            show(f"{entry.config} is active again, in place of {entry.former}")
         return
     if not config:
         raise InvalidInput("which configuration? Name one, or go back with --rollback")
-    from hive_mind.retrieval.deployment import Order
-    from hive_mind.retrieval.deployment import deploy as deployed
-
     if force and not reason.strip():
         raise InvalidInput('--force overrules the measurements and is recorded: say why with --reason "…"')
     folder, name = workspaces.opened(workspace), workspaces.known(workspaces.opened(workspace), config)
     configs = workspaces.readable(folder, [name, "active"])
     async with workspaces.bench_for(folder, configs, embed, model) as bench:
         if dry_run:
-            outcome = await _judged(bench, name)
+            outcome = DeploymentResult((await judge_file(bench, folder.active(), name))[1], None)
         else:
             outcome = await deployed(bench, Order(name, by or user(), reason, force))
     _show(folder, name, outcome, output, is_dry=dry_run)
-    if code := _exit_code(outcome, is_dry=dry_run):
-        raise typer.Exit(code)
-
-
-def _roll_back(folder: "Workspace", by: str, reason: str, output: Format) -> None:
-    from hive_mind.retrieval.deployment import rollback
-
-    entry = rollback(folder, by, reason)
-    if output is Format.JSON:
-        show_json(plain(entry))
-    else:
-        show(f"{entry.config} is active again, in place of {entry.former}")
+    verdict = outcome.verdict
+    if not (outcome.entry or _is_unchanged(verdict) or (dry_run and verdict.allowed)):
+        raise typer.Exit(FAILED if verdict.level == "behavioural" else USAGE)
 
 
 def user() -> str:
@@ -114,22 +109,8 @@ def figures(measured: dict[str, Any]) -> str:
     )
 
 
-async def _judged(bench: "Bench", name: str) -> "DeploymentResult":
-    from hive_mind.retrieval.deployment import DeploymentResult, judge_file
-
-    _, verdict = await judge_file(bench, bench.workspace.active(), name)
-    return DeploymentResult(verdict, None)
-
-
 def _is_unchanged(verdict: "ConfigVerdict") -> bool:
     return any(ground.kind == "unchanged" for ground in verdict.grounds)
-
-
-def _exit_code(outcome: "DeploymentResult", *, is_dry: bool) -> int:
-    verdict = outcome.verdict
-    if outcome.entry or _is_unchanged(verdict) or (is_dry and verdict.allowed):
-        return 0
-    return FAILED if verdict.level == "behavioural" else USAGE
 
 
 def _show(folder: "Workspace", name: str, outcome: "DeploymentResult", output: Format, *, is_dry: bool) -> None:
@@ -147,8 +128,14 @@ def _show(folder: "Workspace", name: str, outcome: "DeploymentResult", output: F
         show()
     if _is_unchanged(verdict):
         show(verdict.as_text)
-    elif outcome.entry:
-        _show_deployed(outcome)
+    elif entry := outcome.entry:
+        former = f" in place of {entry.former}" if entry.former else ""
+        style, why = ("green", f": {verdict.why}")
+        if entry.forced:
+            style, why = ("yellow", f", against the gate; recorded with the reason: {entry.why}")
+        show(f"{entry.config} is active{former}{why}", style=style)
+        for message in entry.overruled if entry.forced else ():
+            show(f"  overruled: {message}", style="yellow")
     elif verdict.allowed and is_dry:
         show(f"{name} may be deployed: {verdict.why}", style="green")
     else:
@@ -159,27 +146,12 @@ def _show(folder: "Workspace", name: str, outcome: "DeploymentResult", output: F
         say_refused(f"refused: {name} is not deployed, {stays}", reasons, overrule if verdict.level == "behavioural" else "")
 
 
-def _show_deployed(outcome: "DeploymentResult") -> None:
-    entry = outcome.entry
-    if entry is None:
-        return
-    former = f" in place of {entry.former}" if entry.former else ""
-    if not entry.forced:
-        show(f"{entry.config} is active{former}: {outcome.verdict.why}", style="green")
-        return
-    show(f"{entry.config} is active{former}, against the gate; recorded with the reason: {entry.why}", style="yellow")
-    for message in entry.overruled:
-        show(f"  overruled: {message}", style="yellow")
-
-
 def _plain(name: str, outcome: "DeploymentResult") -> dict[str, Any]:
     verdict = outcome.verdict
     return {
         "config": name,
         "deployed": outcome.entry is not None,
-        "allowed": verdict.allowed,
-        "level": verdict.level,
-        "why": verdict.why,
+        **{name: getattr(verdict, name) for name in ("allowed", "level", "why")},
         "grounds": plain_grounds(verdict),
         "remarks": list(verdict.remarks),
         "entry": plain(outcome.entry) if outcome.entry else None,

@@ -156,25 +156,16 @@ async def tune(
 @asynccontextmanager
 async def _tuner(way: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
     """The tuner that proposes. Raises `InvalidInput` where no language model is set."""
-    if way is How.LLM:
-        async with _llm_tuner() as tuner:
-            yield tuner
-    elif way is How.PERSON:
-        from hive_mind.retrieval.tuning.tuners import PersonTuner
-
-        yield PersonTuner(Keyboard().ask, say)
-    else:
-        from hive_mind.retrieval.tuning.tuners import SearchSettings, SearchTuner
-
-        yield SearchTuner(SearchSettings(rounds_max=rounds, seed=seed))
-
-
-@asynccontextmanager
-async def _llm_tuner() -> "AsyncIterator[Tuner]":
     from hive_mind.cognition.budget import Budget
-    from hive_mind.retrieval.tuning.tuners import LlmTuner
+    from hive_mind.retrieval.tuning.tuners import LlmTuner, PersonTuner, SearchSettings, SearchTuner
     from hive_mind.runtime.wiring import open_model
 
+    if way is How.PERSON:
+        yield PersonTuner(Keyboard().ask, say)
+        return
+    if way is How.SEARCH:
+        yield SearchTuner(SearchSettings(rounds_max=rounds, seed=seed))
+        return
     settings = settings_for()
     if not settings.llm:
         raise InvalidInput("--how llm needs a language model: set HIVE_MIND_LLM, such as openai:gpt-5-mini, or use --how search")
@@ -246,20 +237,20 @@ def _plain(outcome: "Tuned") -> dict[str, Any]:
         "ended": outcome.ended,
         "failed": outcome.is_failed,
         "tries": len(outcome.steps) - 1,
-        "steps": [_plain_step(step) for step in outcome.steps if step.is_whole],
+        "steps": [
+            {
+                "number": step.number,
+                "config": step.config.name,
+                "reason": step.reason,
+                "nudcg": step.nudcg,
+                "distractors": step.measured.distractors,
+                "distractors_in_5": step.misleading,
+            }
+            for step in outcome.steps
+            if step.is_whole
+        ],
         "notes": list(outcome.notes),
         "allowed": verdict.allowed if verdict else None,
         "grounds": plain_grounds(verdict) if verdict else [],
         "comparison": plain_comparison(verdict.comparison) if verdict and verdict.comparison else None,
-    }
-
-
-def _plain_step(step: "Step") -> dict[str, Any]:
-    return {
-        "number": step.number,
-        "config": step.config.name,
-        "reason": step.reason,
-        "nudcg": step.nudcg,
-        "distractors": step.measured.distractors,
-        "distractors_in_5": step.misleading,
     }

@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -87,9 +87,13 @@ def config_of(workspace: "Workspace", config: str) -> "RetrievalConfig":
     """The configuration that is meant: by its name, else the active one, else the only one there is. Raises `ConfigError`."""
     if config and name_of(config) != ACTIVE:
         return workspace.config(known(workspace, config))
-    if config or workspace.has_active or len(workspace.configs()) != 1:
-        return _active(workspace)
-    return workspace.config(workspace.configs()[0])
+    names = workspace.configs()
+    if not config and not workspace.has_active and len(names) == 1:
+        return workspace.config(names[0])
+    if (active := workspace.active()) is None:
+        there = ", ".join(names) or "none yet"
+        raise InvalidInput(f"no configuration is active in {workspace.root}: name one; there are {there}")
+    return active
 
 
 def readable(workspace: "Workspace", names: Iterable[str]) -> "list[RetrievalConfig]":
@@ -186,31 +190,10 @@ async def updated(index: "CollectionIndex") -> "Indexed":
 
 
 def index_summary(indexed: "Indexed") -> str:
-    counts = (
-        (indexed.added, "added"),
-        (indexed.changed, "changed"),
-        (indexed.removed, "removed"),
-        (indexed.unchanged, "unchanged"),
-    )
-    parts = [f"{count} {noun}" for count, noun in counts if count]
+    nouns = ("added", "changed", "removed", "unchanged")
+    parts = [f"{count} {noun}" for noun in nouns if (count := getattr(indexed, noun))]
     embedded = f", {indexed.embedded} texts embedded" if indexed.embedded else ""
     return f"documents {', '.join(parts) or 'none'}; {indexed.chunks} chunks{embedded}"
-
-
-def _active(workspace: "Workspace") -> "RetrievalConfig":
-    active = workspace.active()
-    if active is None:
-        names = ", ".join(workspace.configs()) or "none yet"
-        raise InvalidInput(f"no configuration is active in {workspace.root}: name one; there are {names}")
-    return active
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    collection: str
-    documents: int
-    seconds: float
-    done: "Indexed"
 
 
 group = Group()
@@ -229,31 +212,28 @@ async def index(
     It may be stopped at any moment: searches go on with the index as it was. Other commands index by themselves.
     """
     from hive_mind.retrieval.index import open_index
+    from hive_mind.retrieval.updating import Indexed
 
-    folder, rows = opened(workspace), list[_Row]()
+    folder, rows = opened(workspace), list[tuple[str, int, float, Indexed]]()
     try:
         async with embedding(settings_for(None, embed, model)) as (settings, embedder):
             for name in (collection,) if collection else folder.collections():
                 async with await open_index(folder, name, settings, embedder) as collection_index:
                     began = time.monotonic()
                     indexed = await updated(collection_index)
-                    rows.append(_Row(name, collection_index.counts()[0], time.monotonic() - began, indexed))
+                    rows.append((name, collection_index.counts()[0], time.monotonic() - began, indexed))
     except asyncio.CancelledError:
         raise Stopped("stopped; the index is as it was, and what was embedded is kept: run it again to go on") from None
     if output is Format.JSON:
-        show_json([_plain(row) for row in rows])
+        show_json(
+            [
+                {"collection": name, "documents": count, "seconds": round(seconds, 3), **plain(indexed)}
+                for name, count, seconds, indexed in rows
+            ]
+        )
         return
-    for row in rows:
-        show(f"collection {row.collection}: {index_summary(row.done)} ({row.seconds:.2f} s)")
-
-
-def _plain(row: _Row) -> dict[str, object]:
-    return {
-        "collection": row.collection,
-        "documents": row.documents,
-        "seconds": round(row.seconds, 3),
-        **plain(row.done),
-    }
+    for name, _, seconds, indexed in rows:
+        show(f"collection {name}: {index_summary(indexed)} ({seconds:.2f} s)")
 
 
 _PREVIEW_CHARACTERS = 160
@@ -292,11 +272,16 @@ async def query(
         query_result = await index.search(printable(question), chosen)
     labels = _labels(folder, question)
     if output is Format.JSON:
-        show_json({"config": chosen.name} | plain(query_result) | {"labels": _plain_labels(labels)})
+        marks = labels and {"relevant": labels.relevant, "distractors": labels.distractors}
+        show_json({"config": chosen.name} | plain(query_result) | {"labels": marks})
         return
     _show_head(chosen, query_result)
     for hit in query_result.results:
-        _show_result(hit, labels, is_whole=whole)
+        label, style = _label(hit, labels)
+        heading = f" › {hit.heading}" if hit.heading else ""
+        show_indented(f"{hit.document}{heading}{label}", lead=f"{hit.rank:>3}.", style=style)
+        show_indented(_scores(hit), style="cyan")
+        show_indented(hit.text if whole else _preview(hit), style="dim")
     _show_foot(query_result)
 
 
@@ -311,10 +296,6 @@ def _labels(folder: "Workspace", question: str) -> "GoldenQuery | None":
         return None
 
 
-def _plain_labels(labels: "GoldenQuery | None") -> dict[str, list[str]] | None:
-    return None if labels is None else {"relevant": labels.relevant, "distractors": labels.distractors}
-
-
 def _show_head(config: "RetrievalConfig", result: "QueryResult") -> None:
     way = result.method if result.fusion == "none" else f"{result.method}, {result.fusion}"
     weight = f", {result.semantic_weight:.2f} by meaning" if result.fusion == "linear" else ""
@@ -324,14 +305,6 @@ def _show_head(config: "RetrievalConfig", result: "QueryResult") -> None:
         show(f"identifiers: {', '.join(result.anchors)}")
     for note in result.notes:
         say(f"note: {note}", style="yellow")
-
-
-def _show_result(result: "Result", labels: "GoldenQuery | None", *, is_whole: bool) -> None:
-    label, style = _label(result, labels)
-    heading = f" › {result.heading}" if result.heading else ""
-    show_indented(f"{result.document}{heading}{label}", lead=f"{result.rank:>3}.", style=style)
-    show_indented(_scores(result), style="cyan")
-    show_indented(result.text if is_whole else _preview(result), style="dim")
 
 
 def _label(result: "Result", labels: "GoldenQuery | None") -> tuple[str, str]:

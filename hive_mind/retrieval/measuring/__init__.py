@@ -215,16 +215,13 @@ def drawn(evaluations: Sequence[Evaluation], kind: str = "svg") -> bytes:
             _scores(axes[name], one, name, hints)
         _curves(axes["k"], same)
         _against(axes["n"], same, hints)
-        _key(
-            figure,
-            labels := [
-                f"{evaluation.config.name}: nUDCG {evaluation.nudcg:.3f}, {counted(evaluation.distractors, 'distractor')}"
-                for evaluation in same
-            ],
-        )
-        return as_file(
-            figure, kind, "Retrieval: " + ", ".join(evaluation.config.name for evaluation in same), "; ".join(labels), hints
-        )
+        names = [evaluation.config.name for evaluation in same]
+        labels = [
+            f"{name}: nUDCG {evaluation.nudcg:.3f}, {counted(evaluation.distractors, 'distractor')}"
+            for name, evaluation in zip(names, same, strict=True)
+        ]
+        _key(figure, labels)
+        return as_file(figure, kind, f"Retrieval: {', '.join(names)}", "; ".join(labels), hints)
 
 
 def _key(figure: "Figure", labels: Sequence[str]) -> None:
@@ -259,7 +256,13 @@ def _scores(axes: "Axes", evaluation: Evaluation, name: str, hints: Hints) -> No
     for label, (meaning, style) in _MARKS.items():
         if dot := dots[label]:
             _marks(axes, dot, style, f"scores-{name}-{meaning}", hints)
-    axes.plot(*zip(*_medians(evaluation), strict=True), color=TEXT.light, linewidth=1.4) if any(dots.values()) else None
+    by_rank: defaultdict[int, list[float]] = defaultdict(list)
+    for row in evaluation.rows:
+        for rank, share in enumerate(_shares(row), 1):
+            by_rank[rank].append(share)
+    if by_rank:
+        ranks = sorted(by_rank)
+        axes.plot(ranks, [median(by_rank[rank]) for rank in ranks], color=TEXT.light, linewidth=1.4)
     axes.set_xlim(0.5, max([1, *(len(row.shown) for row in evaluation.rows), *(end + 0.3 for end in ends)]) + 0.5)
     axes.set_ylim(0, 1.05)
     _by_number(axes, "rank")
@@ -281,12 +284,8 @@ def _by_number(axes: "Axes", words: str) -> None:
 def _caption(evaluation: Evaluation, ends: Counter[int]) -> str:
     if not ends:
         return "no cliff"
-    count = f"{sum(ends.values())} of {len(evaluation.rows)} questions"
-    return (
-        f"bars: cut at the cliff, {count}"
-        if evaluation.config.dynamic_k.enabled
-        else f"bars: cliffs that were not cut at, {count}"
-    )
+    bars = "cut at the cliff" if evaluation.config.dynamic_k.enabled else "cliffs that were not cut at"
+    return f"bars: {bars}, {sum(ends.values())} of {len(evaluation.rows)} questions"
 
 
 def _curves(axes: "Axes", evaluations: Sequence[Evaluation]) -> None:
@@ -326,20 +325,11 @@ def _shares(row: QuestionRow) -> list[float]:
     return [min(1.0, max(0.0, view.score / best)) if best > 0 else 0.0 for view in row.shown]
 
 
-def _medians(evaluation: Evaluation) -> list[tuple[float, float]]:
-    by_rank: defaultdict[int, list[float]] = defaultdict(list)
-    for row in evaluation.rows:
-        for rank, share in enumerate(_shares(row), 1):
-            by_rank[rank].append(share)
-    return [(rank, median(shares)) for rank, shares in sorted(by_rank.items())]
-
-
 def _cliff(evaluation: Evaluation, row: QuestionRow) -> int | None:
     """After which result the ranking ends at a cliff, or would, if that were switched on."""
     dynamic_k = evaluation.config.dynamic_k
     if dynamic_k.enabled:
         return row.cut_at
-    cut_place = cut(
-        [view.score for view in row.shown], dynamic_k.gap_threshold_factor, dynamic_k.min_results, dynamic_k.max_results
-    )
+    scores = [view.score for view in row.shown]
+    cut_place = cut(scores, dynamic_k.gap_threshold_factor, dynamic_k.min_results, dynamic_k.max_results)
     return cut_place.kept if cut_place.is_cliff else None

@@ -11,10 +11,11 @@ compared with another one without measuring again. A file is written once and ne
 import platform
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -260,18 +261,10 @@ def _plain(evaluation: Evaluation) -> dict[str, Any]:
 def _free(folder: Path, name: str) -> Path:
     with writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    path, number = folder / f"{name}.json", 1
-    while not _is_reserved(path):
-        number += 1
-        path = folder / f"{name}-{number}.json"
-    return path
-
-
-def _is_reserved(path: Path) -> bool:
-    """Take a name, so that nobody who measures at the same time writes over it."""
-    with writable(path):
-        try:
+    for number in count(1):
+        path = folder / (f"{name}-{number}.json" if number > 1 else f"{name}.json")
+        # The name is taken, so that nobody who measures at the same time writes over it.
+        with writable(path), suppress(FileExistsError):
             path.touch(exist_ok=False)
-        except FileExistsError:
-            return False
-    return True
+            break
+    return path

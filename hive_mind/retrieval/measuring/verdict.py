@@ -87,7 +87,12 @@ class Comparison:
 
 def compare(before: Evaluation, after: Evaluation) -> Comparison:
     """Compare two measurements with the same questions. Raises `InvalidInput` for other questions or labels."""
-    _refuse_others(before, after)
+    before_rows, after_rows = ([(row.id, row.query, row.judgements) for row in side.rows] for side in (before, after))
+    if before_rows != after_rows:
+        raise InvalidInput(
+            f"{before.config.name!r} and {after.config.name!r} were not measured with the same questions and labels: "
+            "measure both again with the golden set as it is now"
+        )
     # Nothing that either of them shows may lie behind the cut.
     k = max(before.k, after.k)
     old, new = before.at(k), after.at(k)
@@ -120,15 +125,6 @@ def _ranks(documents: Iterable[str]) -> dict[str, int]:
     return ranks
 
 
-def _refuse_others(before: Evaluation, after: Evaluation) -> None:
-    old, new = ([(row.id, row.query, row.judgements) for row in evaluation.rows] for evaluation in (before, after))
-    if old != new:
-        raise InvalidInput(
-            f"{before.config.name!r} and {after.config.name!r} were not measured with the same questions and labels: "
-            "measure both again with the golden set as it is now"
-        )
-
-
 Level = Literal["syntactic", "semantic", "behavioural"]
 _NAMED_MAX = 3
 # The chance that luck alone does as well, for an exact test: one side of what a 95 % interval leaves out on both, doubled.
@@ -153,7 +149,6 @@ class ConfigVerdict(Verdict):
 
     @property
     def as_text(self) -> str:
-        """The whole verdict in lines for a person."""
         return "\n".join(ground.message for ground in self.grounds) or self.why
 
 
@@ -178,8 +173,12 @@ def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
     if grounds := [*([Ground("too_few_questions", few)] if few else []), *_losses(comparison)]:
         return grounds, ""
     if all(abs(move.change) <= SAME for move in comparison.moves):
-        cheaper = _cheaper(comparison)
-        return ([], f"no question changes, and it takes {cheaper}") if cheaper else ([_tie(comparison)], "")
+        if cheaper := _cheaper(comparison):
+            return [], f"no question changes, and it takes {cheaper}"
+        name, candidate = comparison.before.config.name, comparison.after.config.name
+        count = len(comparison.after.rows)
+        same = f"every one of the {count} questions has the same nUDCG as with {name!r}"
+        return [Ground("tie", f"{same}, and {candidate!r} costs no less: there is nothing to gain")], ""
     return [], f"nUDCG {_change(comparison)}, distractors {_distractors(comparison)}"
 
 
@@ -210,8 +209,9 @@ def _losses(comparison: Comparison) -> list[Ground]:
         reason = f"{loss}: {_change(comparison)}{_losers(comparison)}: mend those, or label more questions"
         grounds.append(Ground("loss_possible", reason))
     if comparison.more_distractors > 0:
-        reason = f"more distractors are shown: {_distractors(comparison)}{_newcomers(comparison)}"
-        grounds.append(Ground("more_distractors", reason))
+        newcomers = [f"{move.id} ({', '.join(move.came[:_NAMED_MAX])})" for move in comparison.moves if move.came]
+        where = f"; new at {first_of(newcomers)}" if newcomers else ""
+        grounds.append(Ground("more_distractors", f"more distractors are shown: {_distractors(comparison)}{where}"))
     return grounds
 
 
@@ -224,12 +224,6 @@ def _first(candidate: Evaluation) -> ConfigVerdict:
     why = "" if grounds else f"nothing was in use before; {figures}"
     few = [f"it is taken because nothing was in use; {reason}"] if (reason := _too_few(candidate)) and why else []
     return ConfigVerdict(tuple(grounds), why=why, candidate=candidate, remarks=(*few, *_remarks(candidate)))
-
-
-def _tie(comparison: Comparison) -> Ground:
-    names = comparison.before.config.name, comparison.after.config.name
-    template = "every one of the {} questions has the same nUDCG as with {!r}, and {!r} costs no less: there is nothing to gain"
-    return Ground("tie", template.format(len(comparison.after.rows), *names))
 
 
 def _cheaper(comparison: Comparison) -> str:
@@ -289,8 +283,3 @@ def _distractors(comparison: Comparison) -> str:
 def _losers(comparison: Comparison) -> str:
     losers = [move for move in comparison.moves if move.change < -SAME]
     return f"; lost at {first_of([f'{loser.id} ({loser.change:+.2f})' for loser in losers])}" if losers else ""
-
-
-def _newcomers(comparison: Comparison) -> str:
-    newcomers = [f"{move.id} ({', '.join(move.came[:_NAMED_MAX])})" for move in comparison.moves if move.came]
-    return f"; new at {first_of(newcomers)}" if newcomers else ""

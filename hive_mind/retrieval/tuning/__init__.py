@@ -130,8 +130,9 @@ def is_better(one: Step, other_step: Step) -> bool:
     changes = [new.nudcg - old.nudcg for new, old in zip(news, olds, strict=True)]
     if _is_gain(changes) or _is_gain([-change for change in changes]):
         return sum(changes) > 0
-    if _misleading(one) != _misleading(other_step):
-        return _misleading(one) < _misleading(other_step)
+    mine, others = ((step.misleading, step.measured.distractors) for step in (one, other_step))
+    if mine != others:
+        return mine < others
     return values_written(one.config) < values_written(other_step.config)
 
 
@@ -141,19 +142,13 @@ def _is_gain(changes: Sequence[float]) -> bool:
     return total >= GAIN_MIN * len(changes) and (total >= _QUESTION_GAIN_MIN or total - max(changes) > _SAME)
 
 
-def shows_more_distractors(step: Step, other_step: Step) -> bool:
-    """Whether the first shows more distractors: then the gate would refuse it, however high its nUDCG."""
-    k = max(step.measured.k, other_step.measured.k)
-    return step.measured.at(k).distractors > other_step.measured.at(k).distractors
-
-
-def _misleading(step: Step) -> tuple[int, int]:
-    return step.misleading, step.measured.distractors
-
-
 def takes_over(step: Step, best: Step, start: Step) -> bool:
     """Whether a step is to be the best from now on."""
-    return step.is_whole and is_better(step, best) and not shows_more_distractors(step, start)
+    if not step.is_whole or not is_better(step, best):
+        return False
+    # The gate would refuse one that shows more distractors, however high its nUDCG.
+    k = max(step.measured.k, start.measured.k)
+    return step.measured.at(k).distractors <= start.measured.at(k).distractors
 
 
 def best_of(steps: Sequence[Step]) -> Step:
@@ -171,14 +166,14 @@ def cross_validated(steps: Sequence[Step], config: RetrievalConfig) -> Evaluatio
     k = max(step.measured.k for step in whole_steps.values())
     rows = []
     for place in range(len(steps[0].measured.rows)):
-        chosen = best_of([_without(step, place) for step in whole_steps.values()])
+        chosen = best_of(
+            [
+                replace(step, measured=replace(step.measured, rows=step.measured.rows[:place] + step.measured.rows[place + 1 :]))
+                for step in whole_steps.values()
+            ]
+        )
         rows.append(whole_steps[chosen.number].measured.rows[place])
     return Evaluation(config, CROSSED, k, tuple(rows))
-
-
-def _without(step: Step, place: int) -> Step:
-    rows = step.measured.rows
-    return replace(step, measured=replace(step.measured, rows=(*rows[:place], *rows[place + 1 :])))
 
 
 def situation_text(situation: Situation) -> str:

@@ -13,6 +13,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import TypeVar
 
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
@@ -80,23 +81,25 @@ async def tune(
     A failing model ends it too; `ended` has the reason. Raises `InvalidInput` for a name that is taken or a golden set that can't
     be split, `WorkspaceError` for files that can't be used.
     """
-    wanted_order, workspace = order or Order(), bench.workspace
-    start = workspace.config(wanted_order.start) if wanted_order.start else workspace.active()
+    order, workspace = order or Order(), bench.workspace
+    start = workspace.config(order.start) if order.start else workspace.active()
     if start is None:
         raise InvalidInput("nothing is in use yet: name the configuration to begin with")
-    name = wanted_order.name or free_name(workspace, start.name)
+    # One that nobody has yet.
+    base, taken = f"{start.name[:50]}-tuned", workspace.configs()
+    names = chain([base], (f"{base}{number}" for number in count(2)))
+    name = order.name or next(name for name in names if name not in taken)
     check_name(workspace, name)
     collection = workspace.collection(start.collection)
     parts = train_test_split(check_golden(workspace, collection).accepted())
     async with bench.open(start.collection) as index:
         first = Step(0, start, "the starting point", await measured(index, start, parts.training, "train", bench.progress))
         situation = Situation(collection, index.facets(), index.counts()[0], bench.has_embeddings, (first,), first)
-        tuning = _Tuning(bench, tuner, index, parts, situation, name, report or _silent, stop or asyncio.Event())
-        ended = await tuning.run(wanted_order.steps_max)
+        tuning = _Tuning(bench, tuner, index, parts, situation, name, report or (lambda *_: None), stop or asyncio.Event())
+        ended = await tuning.run(order.steps_max)
         verdict = await tuning.verdict()
-    found_situation = tuning.situation
-    notes = (parts.note,) if parts.note else ()
-    return Tuned(name if verdict else "", found_situation.best, found_situation.steps, ended, verdict, notes, tuning.is_failed)
+    last, notes = tuning.situation, (parts.note,) if parts.note else ()
+    return Tuned(name if verdict else "", last.best, last.steps, ended, verdict, notes, tuning.is_failed)
 
 
 @dataclass(slots=True)
@@ -114,7 +117,6 @@ class _Tuning:
     is_failed: bool = False
 
     async def run(self, steps_max: int) -> str:
-        """Step after step; why it ended."""
         self.report(self.situation.start, True)
         while not self.stop.is_set():
             if self._whole_steps() >= steps_max:
@@ -199,10 +201,6 @@ async def _unless(stop: asyncio.Event, work: Awaitable[T]) -> T | None:
         await asyncio.gather(doing, stopped, return_exceptions=True)
 
 
-def _silent(step: Step, is_best: bool) -> None:
-    """Tell nobody."""
-
-
 def check_name(workspace: Workspace, name: str) -> None:
     """Raises `InvalidInput` for a name that can't be a file's, or that has a file: nothing is overwritten."""
     if not re.match(NAME, f"{name}-000") or _NUMBERED.search(name):
@@ -211,21 +209,10 @@ def check_name(workspace: Workspace, name: str) -> None:
         raise InvalidInput(f"there is a configuration {name} already, and nothing is overwritten: choose another name")
 
 
-def free_name(workspace: Workspace, start: str) -> str:
-    """A name for what is tuned from `start` that nobody has yet."""
-    base = f"{start[:50]}-tuned"
-    names = set(workspace.configs())
-    return base if base not in names else next(f"{base}{n}" for n in range(2, len(names) + 3) if f"{base}{n}" not in names)
-
-
 def step_name(workspace: Workspace, name: str, number: int) -> str:
     """The name of a step, past those that an interrupted tuning left."""
-    numbers = [
-        int(config_name[len(name) + 1 :])
-        for config_name in workspace.configs()
-        if re.fullmatch(rf"{re.escape(name)}-\d{{3,}}", config_name)
-    ]
-    return f"{name}-{max([number, *(one + 1 for one in numbers)]):03d}"
+    steps = (re.fullmatch(rf"{re.escape(name)}-(\d{{3,}})", config_name) for config_name in workspace.configs())
+    return f"{name}-{max([number, *(int(step[1]) + 1 for step in steps if step)]):03d}"
 
 
 def one_line(reason: str) -> str:

@@ -77,10 +77,13 @@ class LlmTuner:
 
     async def propose(self, situation: Situation) -> Proposal | None:
         """The model's proposal to measure; None when it says that nothing is left to gain."""
-        prompt = fenced(_instructions(), situation_text(situation), _REPLY_TOKENS_MAX)
+        instructions = files("hive_mind.retrieval").joinpath("prompts/tune.md").read_text("utf-8").strip()
+        prompt = fenced(instructions, situation_text(situation), _REPLY_TOKENS_MAX)
         reply, problems = _parsed(await self._reply_to(prompt), situation)
         if problems:
-            reply, problems = _parsed(await self._reply_to(_corrected(prompt, problems)), situation)
+            listed = "\n".join(f"- {problem}" for problem in problems)
+            again = f"{prompt.instructions}\n\nYour last reply could not be used:\n{listed}\nReply again, as described."
+            reply, problems = _parsed(await self._reply_to(replace(prompt, instructions=again)), situation)
         if problems or reply is None:
             raise ModelOutputError(
                 f"{self._model.name} replied twice with something that can't be used: {'; '.join(problems)}; "
@@ -102,29 +105,17 @@ def _parsed(text: str, situation: Situation) -> tuple[TunerReply | None, tuple[s
         return None, ("it contains no JSON object",)
     if len(body.encode("utf-8", "replace")) > _FORM.bytes_max:
         return None, (f"it is longer than {_FORM.bytes_max:,} bytes",)
-    found_read = read(body, _FORM)
-    if found_read.value is None:
-        return None, tuple(
-            f"{problem.path} (line {problem.line}): {problem.message}" for problem in found_read.problems[:_PROBLEMS_MAX]
-        )
-    if found_read.value.done:
-        return found_read.value, ()
-    if found_read.value.config is None:
+    reading = read(body, _FORM)
+    if (reply := reading.value) is None:
+        problems = reading.problems[:_PROBLEMS_MAX]
+        return None, tuple(f"{problem.path} (line {problem.line}): {problem.message}" for problem in problems)
+    if reply.done:
+        return reply, ()
+    if reply.config is None:
         return None, ('config: is missing; write the whole configuration, or "done": true',)
-    config = effective(found_read.value.config)
-    errors = situation.errors(config)
-    return found_read.value.model_copy(update={"config": config}), tuple(f"config: {error}" for error in errors[:_PROBLEMS_MAX])
-
-
-def _corrected(prompt: Prompt, problems: tuple[str, ...]) -> Prompt:
-    listed = "\n".join(f"- {problem}" for problem in problems)
-    return replace(
-        prompt, instructions=f"{prompt.instructions}\n\nYour last reply could not be used:\n{listed}\nReply again, as described."
-    )
-
-
-def _instructions() -> str:
-    return files("hive_mind.retrieval").joinpath("prompts/tune.md").read_text("utf-8").strip()
+    config = effective(reply.config)
+    errors = situation.errors(config)[:_PROBLEMS_MAX]
+    return reply.model_copy(update={"config": config}), tuple(f"config: {error}" for error in errors)
 
 
 Ask = Callable[[str], Awaitable[str]]
@@ -330,12 +321,6 @@ _DRAWS_MAX = 400
 _Search = Generator[Proposal, Situation, None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    config: RetrievalConfig
-    reason: str
-
-
 class SearchTuner:
     """Implements `Tuner`. For one tuning."""
 
@@ -381,26 +366,26 @@ class SearchTuner:
                 continue
             situation = yield Proposal(config, f"is {'.'.join(path)} needed? Without it (from {best.config.name})")
 
-    def _halved(self, candidates: list[_Candidate], situation: Situation) -> Generator[Proposal, Situation, Situation]:
+    def _halved(self, candidates: list[Proposal], situation: Situation) -> Generator[Proposal, Situation, Situation]:
         """One round. A bracket of one is no bracket: it is measured with all questions at once."""
         wide = len(candidates)
         for share, share_kept in _RUNGS if wide > 1 else ():
-            scored: list[tuple[Step, _Candidate]] = []
+            scored: list[tuple[Step, Proposal]] = []
             for candidate in candidates:
-                situation = yield Proposal(candidate.config, candidate.reason, share)
+                situation = yield replace(candidate, share=share)
                 scored.append((situation.last, candidate))
             # Stable: of equals the simplest goes on, and of these the one that was drawn first.
             scored.sort(key=lambda pair: _rank(pair[0]))
             candidates = [candidate for _, candidate in scored[: max(1, round(wide * share_kept))]]
         for candidate in candidates[: max(1, wide // 8)]:
-            situation = yield Proposal(candidate.config, candidate.reason)
+            situation = yield candidate
         return situation
 
-    def _drawn(self, situation: Situation) -> list[_Candidate]:
+    def _drawn(self, situation: Situation) -> list[Proposal]:
         """Different, sensible changes of the best configuration that were not tried yet."""
         base = situation.best.config
         changes = space(base, situation.collection, situation.facets)
-        candidates: list[_Candidate] = []
+        candidates: list[Proposal] = []
         for _ in range(_DRAWS_MAX):
             if len(candidates) == self._settings.width:
                 break
@@ -412,7 +397,7 @@ class SearchTuner:
                 candidates.append(candidate)
         return candidates
 
-    def _candidate(self, base: RetrievalConfig, changes: tuple[Change, ...]) -> _Candidate | None:
+    def _candidate(self, base: RetrievalConfig, changes: tuple[Change, ...]) -> Proposal | None:
         # Subjects first: else a subject with many values would be most of what is drawn.
         subjects = sorted({change.subject for change in changes})
         count = min(self._rng.randint(1, self._settings.changes_max), len(subjects))
@@ -426,9 +411,8 @@ class SearchTuner:
         config, _ = changed(base, merged)
         if config is None or is_same(config := effective(config), effective(base)):
             return None
-        return _Candidate(config, f"{'; '.join(change.reason for change in chosen)} (from {base.name})")
+        return Proposal(config, f"{'; '.join(change.reason for change in chosen)} (from {base.name})")
 
 
 def _rank(step: Step) -> tuple[float, int, int, int]:
-    """The order in which steps are continued."""
     return (-round(step.nudcg, 9), step.misleading, step.measured.distractors, values_written(step.config))

@@ -1,6 +1,7 @@
 import asyncio
 import json
 import random
+from importlib.resources import files
 
 import pytest
 
@@ -8,7 +9,7 @@ from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendUnavailable, BudgetExceeded, ModelOutputError
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.retrieval import RetrievalConfig
-from hive_mind.retrieval.tuning.tuners import LlmTuner, _instructions
+from hive_mind.retrieval.tuning.tuners import LlmTuner
 from tests.unit.retrieval.tuning_world import bench, situation_of, tuned
 
 
@@ -103,7 +104,7 @@ def test_a_reply_of_megabytes_is_refused(tmp_path):
 
 
 def test_the_prompt_names_every_field_of_a_configuration():
-    text = _instructions()
+    text = files("hive_mind.retrieval").joinpath("prompts/tune.md").read_text("utf-8")
 
     for name, one in RetrievalConfig.model_fields.items():
         inner = getattr(one.annotation, "model_fields", {})
