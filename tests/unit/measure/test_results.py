@@ -49,26 +49,23 @@ def test_a_result_without_a_vector_is_left_out() -> None:
     assert likeness(rows((1, 0), (0, 0), (1, 0))) == Likeness(1.0, 1.0)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_vector_that_is_not_finite_is_an_error(value: float) -> None:
-    with pytest.raises(ValueError, match="not a finite number"):
-        likeness(rows((1, 0), (value, 0)))
-
-
-def test_a_single_vector_in_place_of_a_matrix_is_an_error() -> None:
-    with pytest.raises(ValueError, match="rows of a matrix"):
-        likeness(np.ones(3, np.float32))
+@pytest.mark.parametrize(
+    ("vectors", "told"),
+    [
+        *((rows((1, 0), (value, 0)), "not a finite number") for value in (np.nan, np.inf)),
+        (np.ones(3, np.float32), "rows of a matrix"),
+    ],
+)
+def test_what_is_no_matrix_of_finite_numbers_is_an_error(vectors: np.ndarray, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        likeness(vectors)
 
 
 @pytest.mark.parametrize(
-    ("scores", "expected"), [([0.9, 0.5, 0.49, 0.1], 0.5), ([0.5], 0.0), ([0.0, 1.0, 1.0], 1 / 3), ([0.2, 0.3], 1.0)]
+    ("scores", "expected"), [([0.9, 0.5, 0.49, 0.1], 0.5), ([0.5], 0.0), ([0.0, 1.0, 1.0], 1 / 3), ([0.2, 0.3], 1.0), ([], 1.0)]
 )
 def test_the_gap_is_the_share_of_results_below_the_threshold(scores: list[float], expected: float) -> None:
     assert coverage_gap(scores) == pytest.approx(expected)
-
-
-def test_nothing_found_is_the_widest_gap() -> None:
-    assert coverage_gap([]) == 1.0
 
 
 def test_the_threshold_can_be_another() -> None:

@@ -8,21 +8,16 @@ from hive_mind.retrieval.validation import check_collection, check_config, check
 from hive_mind.runtime.settings import Settings
 
 
-def test_what_init_writes_has_no_findings_at_all(tmp_path):
-    workspace = init(tmp_path / "new" / "search")
+@pytest.mark.parametrize(("has_embeddings", "method"), [(True, "hybrid"), (False, "keyword")])
+def test_what_init_writes_has_no_findings_at_all_and_searches_by_words_without_embeddings(tmp_path, has_embeddings, method):
+    workspace = init(tmp_path / "new" / "search", has_embeddings=has_embeddings)
 
     collection = check_collection(workspace, "quaymaster")
     assert collection.findings == ()
     assert check_golden(workspace, collection.accepted()).findings == ()
-    assert check_config(workspace, NAIVE, has_embeddings=True).findings == ()
+    assert check_config(workspace, NAIVE, has_embeddings=has_embeddings).findings == ()
+    assert workspace.config(NAIVE).retrieval.method == method
     assert workspace.active() == workspace.config(NAIVE)
-
-
-def test_without_embeddings_the_naive_configuration_searches_by_words(tmp_path):
-    workspace = init(tmp_path, has_embeddings=False)
-
-    assert check_config(workspace, NAIVE, has_embeddings=False).findings == ()
-    assert workspace.config(NAIVE).retrieval.method == "keyword"
 
 
 def test_the_example_is_what_was_promised(tmp_path):
@@ -32,12 +27,7 @@ def test_the_example_is_what_was_promised(tmp_path):
     assert len([name for name in example() if name.startswith("documents/")]) == 43
     assert (len(golden.split("train")), len(golden.split("test"))) == (15, 15)
     assert all(one.relevant and one.distractors for one in golden.queries)
-    assert (config.retrieval.method, config.retrieval.top_k, config.filters, config.dynamic_k.enabled) == (
-        "hybrid",
-        10,
-        {},
-        False,
-    )
+    assert (config.retrieval.top_k, config.filters, config.dynamic_k.enabled) == (10, {}, False)
 
 
 async def test_the_naive_configuration_suffers_in_both_halves_alike(tmp_path):

@@ -7,13 +7,12 @@ A coordinator that asks a few agents only, those whose facts are nearest by mean
 
 import pytest
 
-from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms import DEALS, deal_by, names_of, worded
 from hive_mind.evals.datasets import Document
 from hive_mind.evals.experiments import Arm, Fault
 from hive_mind.ranking.pipeline import RRF_K
 from tests.sampled import thorough
-from tests.unit.evals.arms.notes import NoVectors, Told, drawn, scope_of, told
+from tests.unit.evals.arms.notes import Told, drawn, scope_of, told
 
 TURNS = [
     Document(
@@ -64,11 +63,6 @@ def test_where_a_deal_is_drawn_the_seed_decides_and_nothing_else():
 @pytest.mark.parametrize("name", [name for name in DEALS if name != "random"])
 def test_where_nothing_is_drawn_the_seed_changes_nothing(name: str):
     assert deal_by(name, 7)(TURNS, 4) == deal_by(name, 8)(TURNS, 4)
-
-
-def test_a_way_to_deal_that_does_not_exist_is_refused_with_those_that_do():
-    with pytest.raises(InvalidInput, match="'by moon'; known: round-robin, session, speaker, topic, random"):
-        deal_by("by moon")
 
 
 def test_agents_have_names_that_sort_as_they_are_numbered():
@@ -127,19 +121,16 @@ def test_the_same_seed_gives_the_same_rows_also_to_who_goes_on_later(arm: Arm, f
 
 
 def test_another_seed_deals_and_stops_others():
-    scope = drawn()
     arm = Arm("federated", 6, groups=3, deal="random")
-
-    one, other = (told(arm, scope, fault=Fault(down=1), seed=seed) for seed in (1, 3))
+    one, other = (told(arm, drawn(), fault=Fault(down=1), seed=seed) for seed in (1, 3))
 
     assert one.facts != other.facts
 
 
 def test_time_and_processor_time_are_measured():
-    outcome = told(Arm("flat", 2), drawn(), asked=slice(0, 1)).outcomes[0]
+    (outcome,) = told(Arm("flat", 2), drawn(), asked=slice(0, 1)).outcomes
 
-    assert outcome.cpu_s > 0
-    assert outcome.wall_s > 0
+    assert min(outcome.cpu_s, outcome.wall_s) > 0
 
 
 PAIR = Arm("seed-federated", 2, groups=2)
@@ -263,14 +254,3 @@ def test_what_another_was_told_first_is_none_of_what_an_agent_is_known_for():
     (outcome,) = told(Arm("routed", 2, fan_out=1, deal="topic"), scope).outcomes
 
     assert [hit.fact.content for hit in outcome.hits] == ["red pump"]
-
-
-@pytest.mark.parametrize("fan_out", [0, 4])
-def test_a_fan_out_that_can_not_be_is_refused(fan_out: int):
-    with pytest.raises(InvalidInput, match="between 1 and all 3 of its agents"):
-        told(Arm("routed", 3, fan_out=fan_out), TOPICS)
-
-
-def test_without_a_model_there_is_no_meaning_to_go_by():
-    with pytest.raises(InvalidInput, match="needs an embedding model"):
-        told(Arm("routed", 3, fan_out=1), TOPICS, embedder=NoVectors())

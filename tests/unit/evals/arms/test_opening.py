@@ -39,7 +39,9 @@ SIMULATED = Arm("flat", 3, place="simulator")
         (Arm("federated", 6, groups=2), Fault(down=2), "lexical", "with 2 of 2 nodes down no node is left"),
         (Arm("federated", 3, groups=4), Fault(), "lexical", "leave some empty"),
         (Arm("flat", 0), Fault(), "lexical", "an arm needs at least one agent, not 0"),
-        (Arm("flat", 3, deal="by moon"), Fault(), "lexical", "unknown deal 'by moon'"),
+        (Arm("flat", 3, deal="by moon"), Fault(), "lexical", "'by moon'; known: round-robin, session, speaker, topic, random"),
+        (Arm("routed", 3, fan_out=1), Fault(), "lexical", "needs an embedding model"),
+        *((Arm("routed", 3, fan_out=n), Fault(), "lexical", "between 1 and all 3 of its agents") for n in (0, 4)),
     ],
 )
 def test_what_can_not_be_is_refused(arm: Arm, fault: Fault, mode: str, what: str):

@@ -1,10 +1,9 @@
-import json
-
 import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.jsonl import load_jsonl
 from hive_mind.evals.datasets.load import load_dataset
+from tests.unit.evals.datasets.data_files import lines
 
 CORPUS = [
     {"_id": "d1", "text": "I bought a boat.", "meta": {"speaker": "Ann", "said_at": "2023-05-08", "section": "s1", "n": 3}},
@@ -16,10 +15,6 @@ QUERIES = [
     {"_id": "q1", "text": "Who has a boat?", "qrels": {"d1": 2, "d2": -1}, "meta": {"category": "person", "answer": "Ann"}},
     {"_id": "q2", "text": "Only a distractor", "qrels": {"d3": -1, "gone": 1}},
 ]
-
-
-def lines(path, rows):
-    path.write_text("\n".join(json.dumps(row) for row in rows) + "\n\n", "utf-8")
 
 
 @pytest.fixture
@@ -113,8 +108,8 @@ def test_a_folder_with_several_sets_wants_a_name_and_lists_them(folder):
     assert load_dataset(folder, "cars").questions == 0
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path):
-    (tmp_path / "x.corpus.jsonl").write_bytes(b'\xef\xbb\xbf{"_id": "a", "text": "t"}\r\n{"_id": "b", "text": "u"}\r\n')
+def test_a_byte_order_mark_windows_line_ends_and_empty_lines_are_taken(tmp_path):
+    (tmp_path / "x.corpus.jsonl").write_bytes(b'\xef\xbb\xbf{"_id": "a", "text": "t"}\r\n\r\n{"_id": "b", "text": "u"}\r\n')
     lines(tmp_path / "x.queries.jsonl", [])
 
     assert load_dataset(tmp_path).documents == 2

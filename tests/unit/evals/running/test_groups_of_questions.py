@@ -11,6 +11,7 @@ from hive_mind.evals.experiments import Arm, DataSource, Experiment, Retrieval
 from hive_mind.evals.running.harness import RetrievalRun, RunOrder, evaluate, run
 from hive_mind.evals.scorecard import write_scorecard
 from hive_mind.runtime.settings import Settings
+from tests.unit.evals.datasets.data_files import asked, conversation
 from tests.unit.evals.running.test_retrieval import quiet
 
 pytestmark = pytest.mark.usefixtures("loaded_cells")
@@ -22,20 +23,11 @@ WORDS = Settings(embed="none")
 def talks(tmp_path: Path) -> Path:
     """Two conversations in LoCoMo's format; the questions to the second are asked for what it does not say in these words."""
     folder = tmp_path / "talks"
-    folder.mkdir()
     for name, words in (("26", "boat ferry lighthouse"), ("30", "piano violin trumpet")):
         turns = [{"speaker": "Ann", "dia_id": f"D1:{n}", "text": f"I saw a {word}."} for n, word in enumerate(words.split(), 1)]
-        asked = [
-            {
-                "question": f"Where is the {word}?" if name == "26" else "Where?",
-                "answer": "",
-                "evidence": [f"D1:{n}"],
-                "category": 4,
-            }
-            for n, word in enumerate(words.split(), 1)
-        ]
-        conversation = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns, "qa": asked}
-        (folder / f"{name}.json").write_text(json.dumps(conversation), "utf-8")
+        texts = [f"Where is the {word}?" if name == "26" else "Where?" for word in words.split()]
+        questions = [asked([f"D1:{n}"], question=text, answer="") for n, text in enumerate(texts, 1)]
+        conversation(folder, questions, f"{name}.json", session_1=turns)
     return folder
 
 

@@ -93,11 +93,6 @@ def test_stopped_nodes_are_told_as_what_is_missing(data: Path):
     assert row.metrics["recall@10"] == pytest.approx(2 / 3, abs=1e-4)
 
 
-def test_a_deal_that_does_not_exist_is_refused_with_those_that_do_before_anything_is_read(tmp_path: Path):
-    with pytest.raises(InvalidInput, match="'by moon'; known: round-robin, session, speaker"):
-        rows_of(tmp_path / "nowhere", Arm("flat", 3, deal="by moon"))
-
-
 def test_the_command_puts_topologies_side_by_side(data: Path):
     words = f"eval retrieval --data {data} --method keyword --topology single,sharded --agents 6 --embed none"
 
@@ -205,13 +200,14 @@ def test_what_document_004_proposes_can_be_measured_by_words(data: Path):
     assert 0.5 < row.metrics["recall@10"] < 1.0
 
 
-def test_an_unknown_method_is_refused_with_those_there_are(data: Path):
-    with pytest.raises(
-        InvalidInput, match="unknown method 'lexical'; known: keyword, vector, hybrid, rrf, weighted, seed-federated"
-    ):
-        evaluated(RetrievalRun("jsonl", data, "lexical"))
-
-
-def test_an_arm_that_fails_is_an_error_with_its_reason(data: Path):
-    with pytest.raises(HiveError, match="5 groups of 3 agents leave some empty"):
-        rows_of(data, Arm("federated", 3, 5))
+@pytest.mark.parametrize(
+    ("method", "arm", "told"),
+    [
+        ("keyword", Arm("flat", 3, deal="by moon"), "'by moon'; known: round-robin, session, speaker"),
+        ("lexical", Arm(), "unknown method 'lexical'; known: keyword, vector, hybrid, rrf, weighted, seed-federated"),
+        ("keyword", Arm("federated", 3, 5), "5 groups of 3 agents leave some empty"),
+    ],
+)
+def test_what_can_not_be_is_an_error_with_what_there_is(data: Path, method: str, arm: Arm, told: str):
+    with pytest.raises(HiveError, match=told):
+        evaluated(RetrievalRun("jsonl", data, method, arms=(arm,)))
