@@ -106,10 +106,16 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
     for (old, new), metric_names in zip(pairs, names, strict=True):
         unpaired = _unpaired(before.name, old, new) | _unpaired(after.name, new, old)
         same = estimate(identical(new.rows, old.rows, limit), groups_of_both(new.rows, old.rows))
-        question_count = len(_both(old, new))
-        metrics, times = tuple(next(changes) for _ in metric_names), tuple(_time_changes(old, new))
+
+        metrics, questions = tuple(next(changes) for _ in metric_names), _both(old, new)
+        times = []
+        for name in TIMES if questions else ():
+            once, again = ([getattr(cell.times[question], name) for question in questions] for cell in (old, new))
+            parted = defined(b - a for a, b in zip(once, again, strict=True))
+            usual, now, moved = (float(median(values)) for values in (once, again, parted))
+            times.append(TimeChange(name, usual, now, moved, *median_interval(parted)))
         is_other = has_other_data(before, after, old.id, new.id)
-        cells.append(CellChange(old.id, new.id, question_count, metrics, times, same, unpaired, is_other))
+        cells.append(CellChange(old.id, new.id, len(questions), metrics, tuple(times), same, unpaired, is_other))
     tests = sum(change.difference is not None for cell in cells for change in cell.metrics)
     return RunChange(before.name, after.name, limit, tuple(cells), tuple(left_out), tests)
 
@@ -151,14 +157,6 @@ def has_other_data(before: Side, after: Side, old: str, new: str) -> bool:
 def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:
     answered = {row.question for row in before.answered}
     return sorted(row.question for row in after.answered if row.question in answered)
-
-
-def _time_changes(before: MeasuredCell, after: MeasuredCell) -> Iterator[TimeChange]:
-    questions = _both(before, after)
-    for name in TIMES if questions else ():
-        old, new = ([getattr(cell.times[question], name) for question in questions] for cell in (before, after))
-        parted = defined(b - a for a, b in zip(old, new, strict=True))
-        yield TimeChange(name, float(median(old)), float(median(new)), float(median(parted)), *median_interval(parted))
 
 
 def _unpaired(name: str, measured_cell: MeasuredCell, cell: MeasuredCell) -> dict[str, tuple[str, ...]]:

@@ -74,7 +74,12 @@ def plain_evaluation(evaluation: "Evaluation", *, with_questions: bool = True) -
         "questions": evaluation.split,
         "count": len(evaluation.rows),
         "k": evaluation.k,
-        "metrics": {metric: _plain_metric(evaluation, metric) for metric in evaluation.metrics},
+        "metrics": {
+            metric: {"mean": mean.mean, "interval": [mean.low, mean.high], "questions": mean.n}
+            if (mean := evaluation.estimate(metric))
+            else {"mean": None, "interval": None, "questions": 0}
+            for metric in evaluation.metrics
+        },
         "distractors": evaluation.distractors,
         "distractors_in_5": evaluation.distractors_in(5),
         "contaminated_questions": evaluation.contaminated,
@@ -125,13 +130,6 @@ def short(text: str) -> str:
     """A question in a line of a table; whole in a pipe."""
     text = printable(text)
     return text if len(text) <= _QUESTION_CHARACTERS or not sys.stdout.isatty() else text[: _QUESTION_CHARACTERS - 1] + "…"
-
-
-def _plain_metric(evaluation: "Evaluation", metric: "Metric") -> dict[str, object]:
-    estimate = evaluation.estimate(metric)
-    if estimate is None:
-        return {"mean": None, "interval": None, "questions": 0}
-    return {"mean": estimate.mean, "interval": [estimate.low, estimate.high], "questions": estimate.n}
 
 
 def _mean_row(evaluation: "Evaluation", metric: "Metric") -> Sequence[str]:

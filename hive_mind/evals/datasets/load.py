@@ -254,7 +254,10 @@ def load_dataset(path: Path, name: str = "", format: str = "auto") -> Dataset:
         raise InvalidInput(f"unknown data set format {format!r}; known: auto, {', '.join(FORMATS)}")
     if not path.exists():
         raise InvalidInput(f"{path}: there is no such file or folder; check the path")
-    return fitting(FORMATS[detected(path) if format == "auto" else format](path, name))
+    format = detected(path) if format == "auto" else format
+    if name and format in _UNDIVIDED:
+        raise InvalidInput(f"{path}: there is no part {name!r} to choose; {_UNDIVIDED[format]}, so leave it out")
+    return fitting(FORMATS[format](path, name))
 
 
 def detected(path: Path) -> str:
@@ -292,13 +295,7 @@ def _of_json(path: Path) -> str:
     return "locomo"
 
 
-def _locomo(path: Path, name: str) -> Dataset:
-    _refuse_name(path, name, "LoCoMo's conversations are read together")
-    return load_locomo(path)
-
-
-def _memory(path: Path, name: str) -> Dataset:
-    _refuse_name(path, name, "an export has one agent's facts")
+def _memory(path: Path, _name: str) -> Dataset:
     # The facts written by `hive-mind facts export`. Raises `InvalidInput`.
     try:
         records = read_records(read_text(path).split("\n"))
@@ -314,19 +311,16 @@ def _beir(path: Path, part: str) -> Dataset:
     return load_beir(path if path.is_dir() else path.parent, part)
 
 
-def _refuse_name(path: Path, name: str, why: str) -> None:
-    if name:
-        raise InvalidInput(f"{path}: there is no part {name!r} to choose; {why}, so leave it out")
-
-
 FORMATS: Mapping[str, Load] = {
-    "locomo": _locomo,
+    "locomo": lambda path, _name: load_locomo(path),
     "longmemeval": load_longmemeval,
     "beir": _beir,
     "jsonl": load_jsonl,
     "memory": _memory,
 }
 """How each format is read, by its name."""
+# Those of which nothing can be chosen, and why.
+_UNDIVIDED = {"locomo": "LoCoMo's conversations are read together", "memory": "an export has one agent's facts"}
 
 
 def fitting(dataset: Dataset) -> Dataset:

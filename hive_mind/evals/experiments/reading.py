@@ -37,7 +37,6 @@ from hive_mind.evals.experiments.form import (
     ArmForm,
     DataForm,
     ExperimentForm,
-    RetrievalForm,
     arms_in,
     faults_in,
 )
@@ -247,11 +246,15 @@ def _experiment(form: ExperimentForm, folders: Folders, absent: tuple[str, ...])
     plain = [arm for arm in form.arms if not arm.data and not arm.faults]
     special = [arm for arm in form.arms if arm.data or arm.faults]
     chosen = [Chosen(arms_in(arm), tuple(arm.data), faults_in(arm.faults) if arm.faults else ()) for arm in special]
+    retrieval = []
+    for way in form.retrieval:
+        fields = way.ranking.model_dump(exclude_none=True) if way.ranking else {}
+        retrieval.append(Retrieval(way.name, way.mode, replace(RankingSettings(), **fields) if fields else None))
     return Experiment(
         form.name,
         data=tuple(_source(data_form, folders) for data_form in form.data if data_form.name not in absent),
         arms=tuple(dict.fromkeys(single_arm for arm in plain for single_arm in arms_in(arm))),
-        retrieval=tuple(_retrieval(retrieval_form) for retrieval_form in form.retrieval),
+        retrieval=tuple(retrieval),
         seeds=tuple(dict.fromkeys(form.seeds)),
         faults=faults_in(form.faults),
         limit=form.limit,
@@ -275,8 +278,3 @@ def _source(form: DataForm, folders: Folders) -> DataSource:
         form.memory,
         _at(folders, form.questions) if form.questions else None,
     )
-
-
-def _retrieval(form: RetrievalForm) -> Retrieval:
-    fields = form.ranking.model_dump(exclude_none=True) if form.ranking else {}
-    return Retrieval(form.name, form.mode, replace(RankingSettings(), **fields) if fields else None)

@@ -8,6 +8,7 @@ neighbouring accounts and doors are attempts by person and place, among lines wh
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -127,15 +128,11 @@ class ProjectPair(Story):
             self._ask_value("former-value", history[0], [*history[1:], twin], self.words.former)
         else:
             # The value that held on a day: that version is neither the first nor the last.
-            day, others = self._day_between(slots[1], slots[2]), [history[0], history[2]]
+            # After the whole round of meetings of the one, before that of the other; on the day itself where they meet daily.
+            first, days = self.world.day(slots[1], -1), (self.world.day(slots[2]) - self.world.day(slots[1], -1)).days
+            day, others = spoken(first + timedelta(days=self.chance.randrange(max(days, 1)))), [history[0], history[2]]
             self._ask_value("as-of", history[1], others, self.words.as_of, superseded=_values(history[:1]), day=day)
         return history[-1]
-
-    def _day_between(self, slot: int, following: int) -> str:
-        # After the whole round of meetings of the one, before that of the other; on the day itself where they meet daily.
-        first, last = self.world.day(slot, -1), self.world.day(following)
-        days = max((last - first).days, 1)
-        return spoken(first.fromordinal(first.toordinal() + self.chance.randrange(days)))
 
     def _disputed(self, attribute: Any) -> None:
         """Two agents say different things, and nobody settles it."""
