@@ -8,7 +8,6 @@ import asyncio
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -16,9 +15,10 @@ import msgspec
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.agent_config import set_by_signals
 from hive_mind.cli.options import Format, Group
 from hive_mind.cli.output import show
-from hive_mind.cli.running import Stopped, ending_signals
+from hive_mind.cli.running import Stopped
 from hive_mind.devbroker import Broker, BrokerSettings
 from hive_mind.devbroker.amqp.switchboard import parse_fault
 from hive_mind.devbroker.config import PARTITIONS, apply, read_config
@@ -65,9 +65,16 @@ async def broker(
         await running.start(port=port)
     except OSError as error:
         raise BackendUnavailable("broker", f"can't listen on port {port}: {reason_of(error)}; give another --port") from error
-    end = _end_of_this()
-    _show(running, entities, output)
-    await _serve(running, end)
+    stop, received = asyncio.Event(), list[signal.Signals]()
+    # Before anything is printed: a reader may react with a signal.
+    with set_by_signals(stop, received):
+        _show(running, entities, output)
+        try:
+            await stop.wait()
+        finally:
+            await running.stop()
+    if signal.SIGINT in received:
+        raise Stopped("stopped; nothing was kept")
 
 
 def _make(running: Broker, config: Path | None, hubs: Sequence[str], queues: Sequence[str], topics: Sequence[str]) -> list[str]:
@@ -100,28 +107,3 @@ def _show(running: Broker, entities: Sequence[str], output: Format) -> None:
         for string in (everything, *strings.values()):
             show(f"  {string}")
     sys.stdout.flush()
-
-
-def _end_of_this() -> asyncio.Future[bool]:
-    """Done when a signal comes; whether it was Ctrl-C. Installed before anything is printed: a reader may react with one."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[bool] = loop.create_future()
-    for number in ending_signals(signal.SIGINT):
-        # Where loops know no signals, Ctrl-C cancels this task instead.
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(number, _end, future, number == signal.SIGINT)
-    return future
-
-
-async def _serve(running: Broker, end: asyncio.Future[bool]) -> None:
-    try:
-        is_interrupt = await end
-    finally:
-        await running.stop()
-    if is_interrupt:
-        raise Stopped("stopped; nothing was kept")
-
-
-def _end(ending: asyncio.Future[bool], is_interrupt: bool) -> None:
-    if not ending.done():
-        ending.set_result(is_interrupt)

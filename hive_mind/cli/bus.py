@@ -16,7 +16,7 @@ from hive_mind.bus import BusCapabilities, Envelope, EventBus, Inbox, Subscripti
 from hive_mind.bus.address import address_of, in_words
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group, examples
-from hive_mind.cli.output import plain, show, show_json, show_table
+from hive_mind.cli.output import plain, show, show_result, show_table
 from hive_mind.cli.running import FAILED
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, InvalidInput
 from hive_mind.model.messages import Receipt
@@ -30,15 +30,13 @@ _ROUNDS = 20
 _ROUND_TRIP_S = 10.0
 _CLOSE_S = 2.0
 
-group = Group()
-checks = Group(
+group = Group(
     name="bus",
     help="Look at the bus that members of a hive share.",
     epilog=examples("hive-mind bus check redis://127.0.0.1:6379"),
     no_args_is_help=True,
 )
 
-group.add_typer(checks)
 
 Hive = Annotated[str, typer.Option("--hive", help="Hive to subscribe in, where entities have to be made by hand.")]
 
@@ -60,12 +58,7 @@ class BusCheck:
         return not self.problem
 
 
-@checks.callback()
-def bus() -> None:
-    """Look at the bus that members of a hive share."""
-
-
-@checks.called_as("hive-mind bus check redis://127.0.0.1:6379", "hive-mind bus check --output json")
+@group.called_as("hive-mind bus check redis://127.0.0.1:6379", "hive-mind bus check --output json")
 async def check(
     url: Annotated[str, typer.Argument(metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")] = "",
     hive: Hive = "bus-check",
@@ -78,10 +71,7 @@ async def check(
         raise InvalidInput("which bus? Give its URL, or set HIVE_MIND_BUS")
     report = BusCheck(str(address_of(url)))
     await _examine(report, url, hive, name)
-    if output is Format.JSON:
-        show_json({"is_ok": report.is_ok, **plain(report)})
-    else:
-        _show(report)
+    show_result(output, {"is_ok": report.is_ok, **plain(report)}, lambda: _show(report))
     if not report.is_ok:
         raise typer.Exit(FAILED)
 

@@ -20,12 +20,13 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.asked import kept_open, refuse_kept_open
 from hive_mind.cli.learning import refuse_replacing, source_of
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, for_copying, refuse_ineffective, settings_for
-from hive_mind.cli.output import plain, say, show, show_document, show_json
+from hive_mind.cli.output import plain, say, show, show_document, show_json, show_result
 from hive_mind.cli.running import FAILED
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.erasure import Erasure, erasure_of
+from hive_mind.model.fact import Fact
 from hive_mind.runtime.copies import note_copy
 from hive_mind.runtime.settings import Settings, database_path, is_kept, kept_agents
 
@@ -73,10 +74,9 @@ async def backup(
         raise InvalidInput(f"agent {name!r} has learned nothing yet: {path} is not there")
     note_copy(settings.home, file, "backup", name)
     facts = await asyncio.to_thread(backends.load("store", settings.store).backup, path, file)
-    if output is Format.JSON:
-        show_json({"file": str(file), "agent": name, "facts": facts, "bytes": file.stat().st_size})
-    else:
-        show(f"{file}: {counted(facts, 'fact')} of agent {name!r}, {file.stat().st_size >> 10:,} KB, checked")
+    size = file.stat().st_size
+    text = f"{file}: {counted(facts, 'fact')} of agent {name!r}, {size >> 10:,} KB, checked"
+    show_result(output, {"file": str(file), "agent": name, "facts": facts, "bytes": size}, text)
 
 
 @group.called_as(
@@ -125,11 +125,9 @@ async def _restore_agent(settings: Settings, file: Path, agent: str, output: For
     refuse_kept_open(settings, agent)
     path = database_path(settings, agent)
     former = await asyncio.to_thread(backends.load("store", settings.store).restore, file, path)
-    if output is Format.JSON:
-        show_json({"file": str(file), "agent": agent, "former": str(former) if former else None})
-        return
-    show(f"{path}: as it was in {file}")
-    if former:
+    value = {"file": str(file), "agent": agent, "former": str(former) if former else None}
+    show_result(output, value, f"{path}: as it was in {file}")
+    if former and output is Format.TEXT:
         say(f"what was there is {former}")
 
 
@@ -145,12 +143,10 @@ async def _archive(home: Path, file: Path, fleet: str, output: Format, *, force:
 
 
 def _show_archived(archived: "Archived", sentence: str, output: Format) -> None:
-    if output is Format.JSON:
-        show_json(plain(archived))
-        return
     agents, lines = counted(len(archived.agents), "agent"), counted(archived.lines, "line")
     by = f", signed by root {archived.root[:12]}" if archived.root else ""
-    show(f"{sentence}: {agents} with {lines} of memory, {counted(archived.assertions, 'assertion')} of the hive{by}")
+    text = f"{sentence}: {agents} with {lines} of memory, {counted(archived.assertions, 'assertion')} of the hive{by}"
+    show_result(output, archived, text)
 
 
 _SHOWN = 10
@@ -252,16 +248,11 @@ class _Kept:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    async def facts_with_prefix(self, prefix: str) -> "list[_Id]":
+    async def facts_with_prefix(self, prefix: str) -> list[Fact]:
         from hive_mind.runtime.wiring import kept_facts
 
-        ids = (fact.id for agent in kept_agents(self._settings) for fact in kept_facts(self._settings, agent))
-        return [_Id(id) for id in sorted(set(ids)) if id.startswith(prefix)]
-
-
-class _Id:
-    def __init__(self, id: str) -> None:
-        self.id = id
+        facts = {fact.id: fact for agent in kept_agents(self._settings) for fact in kept_facts(self._settings, agent)}
+        return [fact for id, fact in sorted(facts.items()) if id.startswith(prefix)]
 
 
 async def _erased_from_fleets(
@@ -339,11 +330,8 @@ def _check(file: Path, home: Path | None, output: Format) -> None:
     receipt = read(file)
     is_ours = is_own(settings_for(home).home, receipt)
     by = "this home" if is_ours else f"key {receipt.key_id[:12]}, which is not that of this home"
-    if output is Format.JSON:
-        show_json(plain(receipt) | {"key_id": receipt.key_id, "is_complete": receipt.is_complete})
-    else:
-        show(f"{file} is genuine, signed by {by}: {counted(len(receipt.confirmed), 'confirmation')}")
-        for debt in receipt.owed:
-            show(f"  owed: {debt.who}: {debt.why}")
+    genuine = f"{file} is genuine, signed by {by}: {counted(len(receipt.confirmed), 'confirmation')}"
+    text = "\n".join((genuine, *(f"  owed: {debt.who}: {debt.why}" for debt in receipt.owed)))
+    show_result(output, plain(receipt) | {"key_id": receipt.key_id, "is_complete": receipt.is_complete}, text)
     if not receipt.is_complete:
         raise typer.Exit(FAILED)

@@ -2,92 +2,67 @@
 
 import getpass
 import sys
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.learning import read_stdin
 from hive_mind.cli.options import Format, Group, examples, settings_for
-from hive_mind.cli.output import show, show_json
+from hive_mind.cli.output import show_result
 from hive_mind.counted import counted
 from hive_mind.credentials import VALUE_BYTES_MAX, CredentialStore, checked_name, reference_to
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.secrets import credentials_of
 
-_HELP = "Keep secrets encrypted, and refer to them by name."
-
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and dashes.")]
 
-group = Group()
-credentials_group = Group(name="credentials", help=_HELP, no_args_is_help=True)
-group.add_typer(credentials_group)
-
-
-@credentials_group.callback(
+group = Group(
+    name="credentials",
+    help="Keep secrets encrypted, and refer to them by name.",
+    no_args_is_help=True,
     epilog=examples(
         "hive-mind credentials set redis-password",
         "hive-mind credentials list",
         "hive-mind credentials rotate",
         "hive-mind credentials delete redis-password",
-    )
+    ),
 )
-def credentials() -> None:
-    """Keep secrets encrypted, and refer to them by name.
-
-    A manifest says ${credential:NAME} where the value is to stand; it is looked up where it is used, and written nowhere.
-    """
 
 
-@credentials_group.called_as("hive-mind credentials set openai", "hive-mind credentials set openai < openai.key", name="set")
-def set_value(name: Name, home: options.Home = None, output: options.Output = Format.TEXT) -> Coroutine[Any, Any, None]:
+@group.called_as("hive-mind credentials set openai", "hive-mind credentials set openai < openai.key", name="set")
+def set_value(name: Name, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """Store a value, typed without being shown, or read from standard input. An existing one of this name is replaced."""
     # Before anybody types a value in vain.
     checked_name(name)
-    store = _store(home)
-    return _set(store, name, _value(name), output)
+    store, reference = _store(home), reference_to(name)
+    is_new = store.set(name, _value(name))
+    text = f"{name} is {'set' if is_new else 'replaced'}; where it is to stand, write {reference}"
+    show_result(output, {"name": name, "reference": reference, "is_new": is_new}, text)
 
 
-async def _set(store: CredentialStore, name: str, value: str, output: Format) -> None:
-    is_new = store.set(name, value)
-    if output is Format.JSON:
-        show_json({"name": name, "reference": reference_to(name), "is_new": is_new})
-    else:
-        show(f"{name} is {'set' if is_new else 'replaced'}; where it is to stand, write {reference_to(name)}")
-
-
-@credentials_group.called_as("hive-mind credentials list", "hive-mind credentials list -o json", name="list")
+@group.called_as("hive-mind credentials list", "hive-mind credentials list -o json", name="list")
 async def list_names(home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """List the names, one per line. Values are never shown."""
     names = _store(home).names()
-    if output is Format.JSON:
-        show_json([{"name": name, "reference": reference_to(name)} for name in names])
-        return
-    for name in names:
-        show(name)
+    value = [{"name": name, "reference": reference_to(name)} for name in names]
+    show_result(output, value, names)
 
 
-@credentials_group.called_as("hive-mind credentials rotate")
+@group.called_as("hive-mind credentials rotate")
 async def rotate(home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """Encrypt all of them with a new key and forget the former one. Values and names stay."""
     count = _store(home).rotate()
-    if output is Format.JSON:
-        show_json({"rotated": count})
-    else:
-        show(f"{counted(count, 'credential')} encrypted with a new key")
+    show_result(output, {"rotated": count}, f"{counted(count, 'credential')} encrypted with a new key")
 
 
-@credentials_group.called_as("hive-mind credentials delete redis-password")
+@group.called_as("hive-mind credentials delete redis-password")
 async def delete(name: Name, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """Delete one. Exit code 2 where there is none of this name."""
     if not _store(home).delete(name):
         raise InvalidInput(f"there is no credential {name}: hive-mind credentials list")
-    if output is Format.JSON:
-        show_json({"name": name, "deleted": True})
-    else:
-        show(f"{name} is deleted")
+    show_result(output, {"name": name, "deleted": True}, f"{name} is deleted")
 
 
 def _store(home: Path | None) -> CredentialStore:

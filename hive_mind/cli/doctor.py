@@ -22,7 +22,7 @@ from hive_mind import __version__, backends
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import refuse_kept_open
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, settings_for
-from hive_mind.cli.output import plain, say, show, show_json, show_table
+from hive_mind.cli.output import plain, say, show, show_json, show_result, show_table
 from hive_mind.cli.running import FAILED
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, HiveError, InvalidInput, reason_of
@@ -96,10 +96,7 @@ async def doctor(
         await asyncio.to_thread(_disk, settings, agent),
     ]
     is_ready = all(check.state != PROBLEM for check in checks)
-    if output is Format.JSON:
-        show_json({"is_ready": is_ready, "checks": plain(checks)})
-    else:
-        _show(checks, is_ready=is_ready)
+    show_result(output, {"is_ready": is_ready, "checks": checks}, lambda: _show(checks, is_ready=is_ready))
     if not is_ready:
         raise typer.Exit(FAILED)
 

@@ -19,8 +19,9 @@ from hive_mind.bus.dead_letters import files_in
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group, examples, refuse_ineffective
-from hive_mind.cli.output import plain, say, show, show_json, show_table
+from hive_mind.cli.output import plain, say, show, show_json, show_result, show_table
 from hive_mind.cli.running import CommandError
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.model.bounds import LIMIT_MAX
@@ -115,7 +116,7 @@ def show_line(envelope: Envelope, output: Format) -> None:
     if output is Format.JSON:
         sys.stdout.buffer.write(msgspec.json.encode(as_cloud_event(envelope)) + b"\n")
     else:
-        time = _time(envelope.sent_ms) if envelope.sent_ms else _now()
+        time = _time(envelope.sent_ms or wall_clock_ms())
         targets = ", ".join(envelope.target)
         show(" ".join(filter(None, (time, envelope.sender, "→", targets, envelope.type, envelope.correlation_id))))
     sys.stdout.flush()
@@ -171,10 +172,6 @@ def show_letters(letters: Sequence[DeadLetter], output: Format) -> None:
 
 def _time(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00") if ms else ""
-
-
-def _now() -> str:
-    return _time(int(datetime.now(UTC).timestamp() * 1000))
 
 
 @group.called_as("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events tail -o json | jq .type")
@@ -251,12 +248,10 @@ async def dlq(
     async with of.letters() as letters:
         if is_changing:
             chosen = await _chosen(letters, ids or [], is_all=is_all)
-            question = (
-                f"forget {counted(len(chosen), 'message')} for good?"
-                if drop
-                else f"deliver {counted(len(chosen), 'message')} again?"
-            )
-            _ask(question, is_needed=is_all and not is_sure)
+            count = counted(len(chosen), "message")
+            question = f"forget {count} for good?" if drop else f"deliver {count} again?"
+            if is_all and not is_sure and not typer.confirm(question, err=True):
+                raise CommandError("nothing was done")
             await (_drop if drop else _replay)(letters, chosen, output)
             return
         if ids:
@@ -275,20 +270,14 @@ async def dlq(
 
 async def _replay(letters: "HiveLetters", chosen: Sequence[DeadLetter], output: Format) -> None:
     replayed = await letters.replay([letter.id for letter in chosen])
-    if output is Format.JSON:
-        show_json({"replayed": replayed, "chosen": len(chosen)})
-    else:
-        show(f"{replayed} of {len(chosen)} sent again")
+    show_result(output, {"replayed": replayed, "chosen": len(chosen)}, f"{replayed} of {len(chosen)} sent again")
     if replayed < len(chosen):
         raise CommandError("the others can't be read by this version; `dlq ID` says why")
 
 
 async def _drop(letters: "HiveLetters", chosen: Sequence[DeadLetter], output: Format) -> None:
     dropped = await letters.drop([letter.id for letter in chosen])
-    if output is Format.JSON:
-        show_json({"dropped": dropped, "chosen": len(chosen)})
-    else:
-        show(f"{dropped} dropped")
+    show_result(output, {"dropped": dropped, "chosen": len(chosen)}, f"{dropped} dropped")
 
 
 @asynccontextmanager
@@ -314,8 +303,3 @@ async def _chosen(letters: "HiveLetters", ids: Sequence[str], *, is_all: bool) -
     if missing := [id for id in ids if id not in present]:
         raise CommandError(f"hive {letters.hive!r} has no dead letter {', '.join(missing)}; `dlq` lists those there are")
     return chosen
-
-
-def _ask(question: str, *, is_needed: bool) -> None:
-    if is_needed and not typer.confirm(question, err=True):
-        raise CommandError("nothing was done")

@@ -43,6 +43,7 @@ from hive_mind.cli.output import (
     short_id,
     show,
     show_json,
+    show_result,
     show_table,
     shown_source,
 )
@@ -100,10 +101,8 @@ async def _retract_fact(agent: AnsweringAgent, id_: str, yes: bool, output: Form
         show("Kept.")
         return
     reply = await agent.call("retract", fact_id=fact.id)
-    if output is Format.JSON:
-        show_json(plain(replace(fact, sharing=Sharing(reply["sharing"]))))
-    else:
-        show(f"Retracted {short_id(fact.id)}: {fact.content}")
+    retracted = replace(fact, sharing=Sharing(reply["sharing"]))
+    show_result(output, retracted, f"Retracted {short_id(fact.id)}: {fact.content}")
 
 
 async def _retract_source(agent: AnsweringAgent, source: str, yes: bool, output: Format) -> None:
@@ -113,10 +112,8 @@ async def _retract_source(agent: AnsweringAgent, source: str, yes: bool, output:
         show("Kept.")
         return
     former = (await agent.call("withdraw", source=name))["former"]
-    if output is Format.JSON:
-        show_json({"source": name, "former": former})
-    else:
-        show(f"{shown_source(name)}: {counted(former, 'fact is', 'facts are')} no longer said")
+    text = f"{shown_source(name)}: {counted(former, 'fact is', 'facts are')} no longer said"
+    show_result(output, {"source": name, "former": former}, text)
 
 
 @former.called_as('hive-mind facts supersede 4f1a2b3c --by "The ferry leaves at ten."')
@@ -125,10 +122,8 @@ async def supersede(id_: FactId, by: By, source: SaidBy = SOURCE, *, at: AnyAgen
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
         former_id = (await fact_called(AskedFacts(agent), id_)).id
         newer_id = (await agent.call("correct", fact_id=former_id, content=printable(by), source=source))["fact_id"]
-    if at.output is Format.JSON:
-        show_json({"id": newer_id, "replaces": former_id})
-    else:
-        show(f"{short_id(former_id)} is former; {short_id(newer_id)} holds: {by}")
+    text = f"{short_id(former_id)} is former; {short_id(newer_id)} holds: {by}"
+    show_result(at.output, {"id": newer_id, "replaces": former_id}, text)
 
 
 _LISTED = 20
@@ -195,11 +190,8 @@ async def list_facts(
     if len(facts) == limit != total:
         # Beside the list, so that a program that counts lines counts facts.
         is_counted = total and not concept
-        say(
-            f"{limit} of {counted(total, 'fact')}: more with --limit"
-            if is_counted
-            else "there may be more: see them with --limit"
-        )
+        counts = f"{limit} of {counted(total, 'fact')}: more with --limit"
+        say(counts if is_counted else "there may be more: see them with --limit")
 
 
 @group.called_as('hive-mind facts search "cooling pump"', "hive-mind facts search D4 --method keyword --explain")
@@ -238,7 +230,8 @@ async def show_fact(id_: FactId, at: AnyAgent) -> None:
         episodes = (await agent.call("why", fact_id=fact.id))["said_in"]
         newer = await AskedFacts(agent).facts_with_prefix(fact.superseded_by) if fact.superseded_by else ()
     if at.output is Format.JSON:
-        show_json(plain(fact) | {"episodes": [_episode_summary(episode) for episode in episodes]})
+        summaries = [{name: episode[name] for name in ("id", "title", "source", "said_at")} for episode in episodes]
+        show_json(plain(fact) | {"episodes": summaries})
         return
     show(fact.content, style="bold")
     show_table(["", ""], [(name, value) for name, value in _details(fact, episodes, newer) if value])
@@ -278,19 +271,12 @@ def _held_until(fact: Fact) -> str:
     return "" if fact.is_current or before == last else f"{datetime.fromtimestamp(last / 1e6, UTC):%Y-%m-%d %H:%M}"
 
 
-def _episode_summary(episode: Reply) -> dict[str, str]:
-    return {name: episode[name] for name in ("id", "title", "source", "said_at")}
-
-
 async def _aggregate(kind: Kind, concept: str, limit: int, at: AnyAgent) -> None:
     """Facts of the whole hive, each counted once; members that did not answer are named."""
     concept = printable(concept)
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
         reply = await agent.call("aggregate", kind=kind, concept=concept, limit=limit)
-    if at.output is Format.JSON:
-        show_json({"about": concept, "kind": kind, **reply})
-    else:
-        _show(concept, reply)
+    show_result(at.output, {"about": concept, "kind": kind, **reply}, lambda: _show(concept, reply))
 
 
 def _show(about: str, reply: dict[str, Any]) -> None:
@@ -331,13 +317,13 @@ async def export(file: Target = STDIN, force: options.Force = False, *, at: opti
     async with opened_store(settings, at.agent, is_reading=True) as store:
         export = _Export(store)
         if file == STDIN:
-            await _to_stdout(export.lines())
+            async for line in export.lines():
+                sys.stdout.buffer.write(line.encode() + b"\n")
+            sys.stdout.buffer.flush()
             return
         lines = await _to_file(export.lines(), Path(file))
-    if at.output is Format.JSON:
-        show_json({"file": file, "facts": export.facts, "lines": lines})
-    else:
-        show(f"{file}: {counted(export.facts, 'fact')} ({counted(lines, 'line')})")
+    text = f"{file}: {counted(export.facts, 'fact')} ({counted(lines, 'line')})"
+    show_result(at.output, {"file": file, "facts": export.facts, "lines": lines}, text)
 
 
 @transfer.called_as("hive-mind facts import memory.jsonl --agent copy", name="import")
@@ -363,19 +349,10 @@ async def _import(file: str, lines: FileLines, settings: Settings, agent: str, o
                 raise CommandError(f"{file}: {error}") from error
     if not imported.lines:
         raise CommandError(f"{file}: is empty; give a file that `facts export` wrote")
-    if output is Format.JSON:
-        show_json(
-            {
-                "file": file,
-                "agent": agent,
-                "facts": imported.facts,
-                "added": imported.added,
-                "skipped_lines": imported.skipped_lines,
-            }
-        )
-        return
     earlier = f" (the first {counted(imported.skipped_lines, 'line')} were taken in before)" if imported.skipped_lines else ""
-    show(f"{file}: {counted(imported.facts, 'fact')}, {imported.added:,} of them new to agent {agent!r}{earlier}")
+    figures = {name: getattr(imported, name) for name in ("facts", "added", "skipped_lines")}
+    text = f"{file}: {counted(imported.facts, 'fact')}, {imported.added:,} of them new to agent {agent!r}{earlier}"
+    show_result(output, {"file": file, "agent": agent, **figures}, text)
 
 
 async def _taken_in(target: "Unindexed", lines: FileLines, report: ProgressPrinter) -> "Imported":
@@ -413,12 +390,6 @@ class _Export:
         async for facts in self._store.facts():
             self.facts += sum(fact.is_current for fact in facts)
             yield facts
-
-
-async def _to_stdout(lines: AsyncIterator[str]) -> None:
-    async for line in lines:
-        sys.stdout.buffer.write(line.encode() + b"\n")
-    sys.stdout.buffer.flush()
 
 
 async def _to_file(lines: AsyncIterator[str], path: Path) -> int:

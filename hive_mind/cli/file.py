@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from hive_mind.forms import Explained, Form
 
-_HELP = "Start a manifest, a goal or rules, check files, and look up their fields."
 STDOUT = Path("-")
 _WORDS: "dict[str, KindName]" = {"hive": "manifest", "worker": "worker", "goal": "goal", "rules": "rules"}
 # At the top of a file in YAML; in JSON wherever it stands first.
@@ -50,20 +49,14 @@ Name = Annotated[str | None, typer.Option("--name", help="manifest: name of the 
 FormOnly = Annotated[bool, typer.Option("--form", help="manifest: don't look for the variables, files and sources it names.")]
 Tools = Annotated[list[str] | None, typer.Option("--tool", metavar="NAME", help="worker: a tool that your program adds.")]
 
-group = Group(name="file", help=_HELP, no_args_is_help=True)
-
-
-@group.callback(
+group = Group(
+    name="file",
+    help="Start a manifest, a goal or rules, check files, and look up their fields.",
+    no_args_is_help=True,
     epilog=examples(
         "hive-mind file init manifest", "hive-mind file validate hive.yaml", "hive-mind file explain manifest spec.topology"
-    )
+    ),
 )
-def file() -> None:
-    """Start a manifest, a goal or rules, check files, and look up their fields.
-
-    A manifest says which fleet is wanted; a worker what an agent does, step by step; a goal what its work is judged by; rules
-    decide about facts and outputs before others learn of them.
-    """
 
 
 @group.called_as(
@@ -265,9 +258,11 @@ def write_first(file: Path, text: str) -> bool:
 def show_problems(problems_by_file: Mapping[str, Sequence[Problem]], output: Format) -> None:
     """All that is wrong, by file; that nothing is, too."""
     if output is Format.JSON:
+        parts = ("line", "path", "message")
         show_json(
             [
-                {"file": name, "is_valid": not problems, "problems": [_plain(problem) for problem in problems]}
+                {"file": name, "is_valid": not problems}
+                | {"problems": [{part: getattr(problem, part) for part in parts} for problem in problems]}
                 for name, problems in problems_by_file.items()
             ]
         )
@@ -290,10 +285,6 @@ def show_explained(place: "Explained", kind: str, output: Format) -> None:
     if place.fields:
         show()
         show_table(["field", "type", "default", ""], [_row(field) for field in place.fields])
-
-
-def _plain(problem: Problem) -> dict[str, object]:
-    return {"line": problem.line, "path": problem.path, "message": problem.message}
 
 
 def _row(field: "Explained") -> tuple[str, str, str, str]:

@@ -11,13 +11,11 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import chosen_fleet
 from hive_mind.cli.options import Format, Group, examples, settings_for
-from hive_mind.cli.output import show, show_json, show_table
+from hive_mind.cli.output import show, show_json, show_result, show_table
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.identity import Certificate
 from hive_mind.runtime.keys import DAYS, KeyFolder
-
-_HELP = "Make, issue and revoke the keys by which members of a hive prove who they are."
 
 Process = Annotated[str, typer.Argument(metavar="NAME", help="The process, or the node, that is to prove itself.")]
 Which = Annotated[str, typer.Argument(metavar="NAME|KEY", help="A name, or the first digits of a key as `list` shows it.")]
@@ -54,37 +52,30 @@ class Whose:
 # Typer wants a list. Nobody writes into it.
 NOBODY: list[str] = []
 
-group = Group()
-keys_group = Group(name="keys", help=_HELP, no_args_is_help=True)
-group.add_typer(keys_group)
+group = Group(
+    name="keys",
+    help="Make, issue and revoke the keys by which members of a hive prove who they are.",
+    no_args_is_help=True,
+    epilog=examples("hive-mind keys list", "hive-mind keys revoke pumps", "hive-mind keys rotate pumps"),
+)
 
 
-@keys_group.callback(epilog=examples("hive-mind keys list", "hive-mind keys revoke pumps", "hive-mind keys rotate pumps"))
-def keys() -> None:
-    """Make, issue and revoke the keys by which members of a hive prove who they are.
-
-    For a fleet whose manifest says `identity: require`, apply makes and issues all of them.
-    """
-
-
-@keys_group.called_as("hive-mind keys init", "hive-mind keys init --keys town-keys")
+@group.called_as("hive-mind keys init", "hive-mind keys init --keys town-keys")
 async def init(at: Whose) -> None:
     """Make the root that issues certificates. Keep root.key where no worker can read it."""
     folder = at.folder()
     root = folder.found()
-    if at.output is Format.JSON:
-        show_json({"folder": str(folder.path), "root": root.id.hex()})
-    else:
-        show(f"root {root.id.hex()[:12]} of {folder.fleet} is in {folder.path}: bring root.key where nobody else can read it")
+    text = f"root {root.id.hex()[:12]} of {folder.fleet} is in {folder.path}: bring root.key where nobody else can read it"
+    show_result(at.output, {"folder": str(folder.path), "root": root.id.hex()}, text)
 
 
-@keys_group.called_as("hive-mind keys issue eve --keys town-keys", "hive-mind keys issue pumps --agent ferry --days 90")
+@group.called_as("hive-mind keys issue eve --keys town-keys", "hive-mind keys issue pumps --agent ferry --days 90")
 async def issue(name: Process, agent: Also = NOBODY, days: Days = DAYS, voucher: Voucher = "", *, at: Whose) -> None:
     """Issue a certificate, for the existing key or for a new one."""
     _print_certificate(name, at.folder().issue(name, agent, days=days, voucher=voucher), at.output)
 
 
-@keys_group.called_as("hive-mind keys rotate pumps", "hive-mind rollout restart")
+@group.called_as("hive-mind keys rotate pumps", "hive-mind rollout restart")
 async def rotate(name: Process, at: Whose) -> None:
     """Make a new key for a process, under the same names. Its former messages stay; restart it to use the new one.
 
@@ -96,7 +87,7 @@ async def rotate(name: Process, at: Whose) -> None:
     _print_certificate(name, folder.issue(name, former.names[1:], voucher=former.voucher, is_anew=True), at.output)
 
 
-@keys_group.called_as("hive-mind keys revoke pumps", "hive-mind keys revoke 4f2a91 --since 2026-11-24T09:30")
+@group.called_as("hive-mind keys revoke pumps", "hive-mind keys revoke 4f2a91 --since 2026-11-24T09:30")
 async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     """Revoke a key: nobody believes it any more. This is for good; the name can get another key.
 
@@ -114,14 +105,13 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     since_ms = _since_ms(since)
     folder.revoke(ids.pop(), since_ms)
     name, certificate = matches[0]
-    if at.output is Format.JSON:
-        show_json({"name": name, "key": certificate.key_id.hex(), "since_ms": since_ms})
-    else:
-        consequence = f"what it said before {since} stays" if since else "nothing it says is taken in any more"
-        show(f"the key {certificate.key_id.hex()[:12]} of {name} is revoked; {consequence}")
+    key = certificate.key_id.hex()
+    consequence = f"what it said before {since} stays" if since else "nothing it says is taken in any more"
+    text = f"the key {key[:12]} of {name} is revoked; {consequence}"
+    show_result(at.output, {"name": name, "key": key, "since_ms": since_ms}, text)
 
 
-@keys_group.called_as("hive-mind keys list", "hive-mind keys list -o json", name="list")
+@group.called_as("hive-mind keys list", "hive-mind keys list -o json", name="list")
 async def list_keys(at: Whose) -> None:
     """List every certificate: its key, the names it may use, until when, and whether it was revoked."""
     folder = at.folder()
@@ -137,23 +127,19 @@ async def list_keys(at: Whose) -> None:
     show_table(titles, [(row["name"], row["key"][:12], row["until"][:10], row["state"], " ".join(row["names"])) for row in rows])
 
 
-@keys_group.called_as("hive-mind keys export eve/ --name eve --keys town-keys")
+@group.called_as("hive-mind keys export eve/ --name eve --keys town-keys")
 async def export(
     target: Target, name: Annotated[str, typer.Option("--name", help="The process that is to run with it.")], at: Whose
 ) -> None:
     """Put what one process needs into a folder: its key, all certificates, what was revoked. Never the root's key."""
     files = at.folder().export(target, name)
-    if at.output is Format.JSON:
-        show_json({"folder": str(target), "files": files})
-    else:
-        show(f"{target} has {', '.join(files)}: bring it to {name}, and let nobody else read {name}.key")
+    text = f"{target} has {', '.join(files)}: bring it to {name}, and let nobody else read {name}.key"
+    show_result(at.output, {"folder": str(target), "files": files}, text)
 
 
 def _print_certificate(name: str, certificate: Certificate, output: Format) -> None:
-    if output is Format.JSON:
-        show_json(_row(name, certificate, None))
-    else:
-        show(f"{name} has the key {certificate.key_id.hex()[:12]} and a certificate until {_date(certificate.not_after_ms)[:10]}")
+    text = f"{name} has the key {certificate.key_id.hex()[:12]} and a certificate until {_date(certificate.not_after_ms)[:10]}"
+    show_result(output, _row(name, certificate, None), text)
 
 
 def _row(name: str, certificate: Certificate, revoked_ms: int | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hive_mind.cli.output import Format as Format
 from hive_mind.cli.output import say
 from hive_mind.cli.running import Work, command
 from hive_mind.counted import IN_A_LINE, first_of
@@ -22,13 +23,6 @@ from hive_mind.runtime.worker_http import SILENCE_S
 
 if TYPE_CHECKING:
     from hive_mind.ranking.pipeline import RankingSettings
-
-
-class Format(StrEnum):
-    """How a result is printed."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class SearchMethod(StrEnum):

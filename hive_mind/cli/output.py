@@ -7,8 +7,9 @@ Things that a picture needs are asked for before anything is measured, and it is
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
@@ -34,6 +35,13 @@ _PROSE_COLUMNS = 100
 _SHORT_ID = 8
 # Of what takes long, where nobody sees a bar.
 _SHOWN_EVERY_S = 10.0
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 def spell_out_unknown_characters() -> None:
@@ -87,6 +95,17 @@ def show_table(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: 
 def show_json(value: object) -> None:
     """The whole result as one JSON document, UTF-8 whatever the terminal speaks."""
     show_document(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def show_result(output: Format, value: object, text: str | Sequence[str] | Callable[[], object]) -> None:
+    """A result in the form that was asked for: a value for programs; for people a line, several, or what prints them."""
+    if output is Format.JSON:
+        show_json(value)
+    elif callable(text):
+        text()
+    else:
+        for line in [text] if isinstance(text, str) else text:
+            show(line)
 
 
 def show_document(body: str) -> None:

@@ -27,7 +27,7 @@ from hive_mind.cli.output import (
     progress,
     say,
     show,
-    show_json,
+    show_result,
     show_table,
     spell_out_unknown_characters,
     write_picture,
@@ -149,10 +149,8 @@ def simulate(
         # A missing plotting library is reported before hours of simulation, not after.
         kind = picture_kind(plot)
         is_stopped = _run_all(totals, range(first, end), order, jobs)
-        if output is Format.JSON:
-            show_json({"rows": [_row(total, order) for total in totals], "stopped": is_stopped})
-        else:
-            _show(totals, order)
+        value = {"rows": [_row(total, order) for total in totals], "stopped": is_stopped}
+        show_result(output, value, lambda: _show(totals, order))
         if plot is not None:
             write_picture(plot, drawn([curve(total.topology, total.samples) for total in totals if total.samples], kind))
     broken = any(total.broken for total in totals)
@@ -244,6 +242,7 @@ def repeat_command(report: SimulationReport, faults: str) -> str:
 
 
 def _row(totals: Totals, order: _Order) -> dict[str, object]:
+    points = curve(totals.topology, totals.samples).points if totals.samples else ()
     return {
         "topology": totals.topology,
         "seeds": totals.seeds,
@@ -253,7 +252,7 @@ def _row(totals: Totals, order: _Order) -> dict[str, object]:
         "messages": totals.messages,
         "cpu_seconds": round(totals.seconds, 3),
         "broken": [_broken(report, order) for report in totals.broken],
-        "convergence": [{"minute": minute, "median": median, "worst": worst} for minute, median, worst in _points(totals)],
+        "convergence": [{"minute": minute, "median": median, "worst": worst} for minute, median, worst in points],
     }
 
 
@@ -265,10 +264,6 @@ def _broken(report: SimulationReport, order: _Order) -> dict[str, object]:
         "what": violation.what if violation else "",
         "repeat": repeat_command(report, order.faults),
     }
-
-
-def _points(totals: Totals) -> Sequence[tuple[float, float, float]]:
-    return curve(totals.topology, totals.samples).points if totals.samples else ()
 
 
 def _show(totals: Sequence[Totals], order: _Order) -> None:

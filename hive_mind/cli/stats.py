@@ -18,6 +18,7 @@ from hive_mind.cli.output import (
     progress,
     show,
     show_json,
+    show_result,
     show_table,
     shown_source,
 )
@@ -126,10 +127,8 @@ async def reembed(at: options.EmbeddingAgent) -> None:
         with progress("texts") as report:
             count = await _reembed(memory, report)
         figures = await memory.get_statistics()
-    if at.output is Format.JSON:
-        show_json({"agent": at.agent, "embedded": count, "model": figures.embedding, "vectors": figures.vectors})
-    else:
-        show(f"{count} texts embedded; {figures.vectors} vectors by {figures.embedding}")
+    value = {"agent": at.agent, "embedded": count, "model": figures.embedding, "vectors": figures.vectors}
+    show_result(at.output, value, f"{count} texts embedded; {figures.vectors} vectors by {figures.embedding}")
 
 
 async def _reembed(memory: "CognitiveMemory", report: ProgressPrinter) -> int:

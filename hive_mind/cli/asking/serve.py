@@ -23,7 +23,7 @@ from hive_mind.cli.asking.asked import (
     say_without_effect,
 )
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, refuse_ineffective, settings_for
-from hive_mind.cli.output import say, show, show_json
+from hive_mind.cli.output import say, show, show_json, show_result
 from hive_mind.cli.running import CommandError
 from hive_mind.console import LINK_S, PREFIX
 from hive_mind.control import RESIDENT
@@ -155,10 +155,8 @@ async def serve(
     if stop:
         refuse_ineffective("--stop", embed=embed, model=model)
         has_stopped = await _stop(settings.home)
-        if output is Format.JSON:
-            show_json({"stopped": has_stopped})
-        else:
-            show("stopped; what its agents know stays" if has_stopped else f"nothing runs in {settings.home}: nothing to stop")
+        nothing = f"nothing runs in {settings.home}: nothing to stop"
+        show_result(output, {"stopped": has_stopped}, "stopped; what its agents know stays" if has_stopped else nothing)
         return
     how = [*AnyEmbeddingAgent(embed=embed, model=model).opening(), ANSWERING_GIVEN]
     async with resident_agent(settings, "", agent, opening=how) as served:
@@ -208,10 +206,8 @@ async def ui(
     """
     async with resident_agent(settings_for(home), fleet, agent, is_looking=True) as served:
         link = await _link(served, evaluations)
-    if output is Format.JSON:
-        show_json({"url": link, "good_for_s": LINK_S})
-    else:
-        show(link)
+    show_result(output, {"url": link, "good_for_s": LINK_S}, link)
+    if output is Format.TEXT:
         say(f"good once, within {LINK_S / 60:g} minutes; hive-mind ui prints another one", style="dim")
     if open_ and not webbrowser.open(link):
         raise CommandError("no browser could be opened here: open the link yourself")
@@ -227,18 +223,15 @@ async def _link(served: ResidentAgent, evaluations: Path) -> str:
         raise CommandError(f"the processes of fleet {served.fleet} do not run on this machine: see docs/howto/console.md")
     address = f"http://127.0.0.1:{contact.port}"
     headers, timeout = {"Authorization": f"Bearer {contact.token}"}, aiohttp.ClientTimeout(total=_ASK_S)
+    # The process may stand in another folder.
+    request = {"evaluations": str(evaluations.absolute())}  # noqa: ASYNC240 - it looks at no file
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.post(f"{address}{PREFIX}/link", headers=headers, json=_asked(evaluations)) as reply,
+            session.post(f"{address}{PREFIX}/link", headers=headers, json=request) as reply,
         ):
             if reply.status != 200:
                 raise CommandError(f"{address} has no pages: the process was started by another version; restart it")
             return address + str((await reply.json())["path"])
     except (aiohttp.ClientError, TimeoutError) as error:
         raise CommandError(f"{address} does not answer: {reason_of(error)}") from error
-
-
-def _asked(evaluations: Path) -> dict[str, str]:
-    """The process may stand in another folder."""
-    return {"evaluations": str(evaluations.absolute())}

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -27,7 +28,7 @@ from hive_mind.runtime.settings import Settings
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
     from hive_mind.control.manifests.reading import Source
-    from hive_mind.control.state import FleetFolder
+    from hive_mind.control.state import FleetFolder, FleetState
     from hive_mind.control.status import AgentView, Condition, FleetStatus
 
 
@@ -65,19 +66,19 @@ def fleet_names(incomplete: str) -> list[str]:
 
 def agent_names(incomplete: str) -> list[str]:
     """For the shell: agents of all fleets of the home folder."""
-    from hive_mind.control.state import FleetFolder, fleets
-
-    home = Settings.from_environment().home
-    names = {name for fleet in fleets(home) for name in FleetFolder(home, fleet).state().agents}
-    return sorted(name for name in names if name.startswith(incomplete))
+    return _names_in_states(incomplete, lambda state: state.agents)
 
 
 def process_names(incomplete: str) -> list[str]:
     """For the shell: processes of all fleets of the home folder."""
+    return _names_in_states(incomplete, lambda state: state.allocation)
+
+
+def _names_in_states(incomplete: str, names_in: Callable[["FleetState"], Iterable[str]]) -> list[str]:
     from hive_mind.control.state import FleetFolder, fleets
 
     home = Settings.from_environment().home
-    names = {name for fleet in fleets(home) for name in FleetFolder(home, fleet).state().allocation}
+    names = {name for fleet in fleets(home) for name in names_in(FleetFolder(home, fleet).state())}
     return sorted(name for name in names if name.startswith(incomplete))
 
 
@@ -225,8 +226,9 @@ def folder_of(home: Path | None, fleet: str) -> "FleetFolder":
 async def opened(home: Path, fleet: str, *, is_reporting: bool = False) -> AsyncIterator["HiveController"]:
     """The controller of a fleet. With `is_reporting` what it does is said on stderr, a line each."""
     from hive_mind.control.controller import HiveController
+    from hive_mind.control.surroundings import silent
 
-    async with HiveController.open(home, fleet, report=_say_dim if is_reporting else _say_nothing) as controller:
+    async with HiveController.open(home, fleet, report=partial(say, style="dim") if is_reporting else silent) as controller:
         yield controller
 
 
@@ -261,14 +263,6 @@ def show_yaml(value: object) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True).encode())
     sys.stdout.buffer.flush()
-
-
-def _say_dim(message: str) -> None:
-    say(message, style="dim")
-
-
-def _say_nothing(message: str) -> None:
-    del message
 
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400

@@ -12,8 +12,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console, RenderableType
@@ -85,35 +84,18 @@ class Rates:
         self._before = now_s, current
 
 
-class Screen:
-    """The screen, from `with` to its end. The terminal is as it was afterwards."""
-
-    def __init__(self) -> None:
-        self._console = Console(highlight=False, markup=False, emoji=False)
-        self._live = Live(console=self._console, screen=True, auto_refresh=False, vertical_overflow="crop")
-
-    def show(self, status: "FleetStatus", rates: Rates, lines: Sequence[LogLine]) -> None:
-        self._live.update(picture(status, rates, lines, self._console.height), refresh=True)
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._live.stop()
-
-
 async def watched(controller: "HiveController", every_s: float, folder: Path | None = None) -> NoReturn:
     """Show how it is, again and again, until it is cancelled. With the fleet's folder also what was logged."""
     try:
-        with Screen() as screen:
+        console = Console(highlight=False, markup=False, emoji=False)
+        with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
             rates, clock = Rates(), asyncio.get_running_loop().time
             while True:
                 status = await controller.status()
                 rates.see(status, clock())
                 processes = [process.name for process in status.processes]
                 lines = await latest_lines(folder, processes, LOG_LINES) if folder is not None else []
-                screen.show(status, rates, lines)
+                live.update(picture(status, rates, lines, console.height), refresh=True)
                 await asyncio.sleep(every_s)
     except asyncio.CancelledError:
         raise Stopped(f"stopped watching; fleet {controller.folder.fleet} is as it was") from None
@@ -259,14 +241,10 @@ def _latest(folder: Path, processes: tuple[str, ...], count: int) -> list[LogLin
         time = ""
         for text in last_lines(ProcessFiles(folder, process).log, count):
             # A line without a time, such as one of a traceback, belongs to the one before it.
-            time = _time_in(text) or time
+            match = _TIME.search(text[:100])
+            time = match[0].replace(" ", "T").replace(",", ".") if match else time
             lines.append(LogLine(time, process, text))
     return sorted(lines, key=lambda line: line.time)[-count:]
-
-
-def _time_in(text: str) -> str:
-    match = _TIME.search(text[:100])
-    return match[0].replace(" ", "T").replace(",", ".") if match else ""
 
 
 Agent = Annotated[

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from hive_mind.control.state import FleetFolder
 
 
-_FLEET_HELP = "Recover the hive of a fleet when members lost what they had."
-_HELP = "Evict dead or hostile members from a fleet's hive."
-
 Member = Annotated[str, typer.Argument(metavar="MEMBER", help="A node of the hive, as get members shows it.")]
 Force = Annotated[
     bool,
@@ -45,19 +42,20 @@ Force = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what was found is shown and nothing is changed.")]
 
 group = Group()
-members_group = Group(name="members", help=_HELP, no_args_is_help=True)
-fleet_group = Group(name="fleet", help=_FLEET_HELP, no_args_is_help=True)
+members_group = Group(
+    name="members",
+    help="Evict dead or hostile members from a fleet's hive.",
+    no_args_is_help=True,
+    epilog=examples("hive-mind members evict n3", "hive-mind members evict n3 --force"),
+)
+fleet_group = Group(
+    name="fleet",
+    help="Recover the hive of a fleet when members lost what they had.",
+    no_args_is_help=True,
+    epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"),
+)
 group.add_typer(members_group)
 group.add_typer(fleet_group)
-
-
-@members_group.callback(epilog=examples("hive-mind members evict n3", "hive-mind members evict n3 --force"))
-def members() -> None:
-    """Evict dead or hostile members from a fleet's hive.
-
-    A member that is silent stays a member: it may come back, and copying all it held costs more than waiting. Somebody has to say
-    that it is gone for good; then others take its place and copy its facts from other holders.
-    """
 
 
 @members_group.called_as("hive-mind members evict n3", "hive-mind keys revoke pumps", "hive-mind members evict n3 --force")
@@ -73,11 +71,6 @@ async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout 
     async with at.opened(is_reporting=at.output.is_table) as controller:
         eviction = await controller.evict(member, is_forced=force, timeout_s=timeout_s)
     show_as(at.output, eviction, [eviction.member], lambda: _print_evicted(eviction))
-
-
-@fleet_group.callback(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
-def fleet_commands() -> None:
-    """Recover the hive of a fleet when members lost what they had."""
 
 
 @fleet_group.called_as("hive-mind fleet refound", "hive-mind fleet refound --yes")
@@ -158,6 +151,7 @@ REVISION_TITLES = ("revision", "applied", "topology", "agents")
 
 rollout_group = Group(
     name="rollout",
+    help="Restart a fleet, or go back to an earlier manifest.",
     no_args_is_help=True,
     epilog=examples("hive-mind rollout restart", "hive-mind rollout undo"),
 )
@@ -166,11 +160,6 @@ group.add_typer(rollout_group)
 AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", show_default="all", help="Only this agent's process.", autocompletion=agent_names)
 ]
-
-
-@rollout_group.callback()
-def rollout() -> None:
-    """Restart a fleet, or go back to an earlier manifest."""
 
 
 @rollout_group.called_as("hive-mind rollout restart", "hive-mind rollout restart ada")

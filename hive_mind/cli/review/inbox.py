@@ -16,7 +16,7 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import ago
 from hive_mind.cli.learning import STDIN, stdin_text
 from hive_mind.cli.options import Format, Group, examples
-from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_json, show_table
+from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_json, show_result, show_table
 from hive_mind.cli.review import AtDesk, desk_of, item_called, person, silences_at
 from hive_mind.cli.running import CommandError
 from hive_mind.counted import counted
@@ -49,17 +49,6 @@ def done(item: Item, decision: Decision) -> str:
     return f"{outcome(item, decision)}{by}" + (f" ({decision.because})" if decision.because else "")
 
 
-def show_lines(lines: Sequence[Sequence[ItemView]]) -> None:
-    """Show the waiting items, a line for each cause."""
-    show_table(["id", "kind", "agent", "asked", "what"], [_row(line) for line in lines])
-
-
-def show_views(views: Sequence[ItemView]) -> None:
-    """Items one by one, decided or not."""
-    rows = [(*_row([view])[:-1], done(view.item, view.decision) if view.decision else "open", view.item.title) for view in views]
-    show_table(["id", "kind", "agent", "asked", "decided", "what"], rows)
-
-
 def show_item(view: ItemView, alike: int) -> None:
     """All about one item. `alike` is how many more wait on its line."""
     item = view.item
@@ -80,6 +69,10 @@ def show_item(view: ItemView, alike: int) -> None:
         show_indented("\n".join(words_said))
     if view.is_open:
         say(f"decide with: hive-mind inbox {'answer' if item.kind == 'question' else 'approve'} {short_id(item.id)}", style="dim")
+
+
+def _decided(view: ItemView) -> str:
+    return done(view.item, view.decision) if view.decision else "open"
 
 
 def document_of(view: ItemView) -> dict[str, Any]:
@@ -103,7 +96,7 @@ def _details(view: ItemView, alike: int) -> list[tuple[str, str]]:
         ("asked", f"{ago(item.opened_ms)} ago"),
         ("cause", f"{item.group}; {counted(alike, 'more item')} of it: --all decides them together" if alike else item.group),
         ("relies on", ", ".join(item.cites)),
-        ("decided", f"{done(view.item, view.decision)}, {ago(view.decided_ms)} ago" if view.decision else "open"),
+        ("decided", _decided(view) + (f", {ago(view.decided_ms)} ago" if view.decision else "")),
         ("instead", _edit(view.decision)),
         ("wrong", ", ".join(view.decision.wrong) if view.decision else ""),
     ]
@@ -246,10 +239,11 @@ async def list_items(
     elif not views:
         show("Nothing was ever asked here." if every else "Nothing waits for you.")
     elif every:
-        show_views(views)
+        rows = [(*_row([view])[:-1], _decided(view), view.item.title) for view in views]
+        show_table(["id", "kind", "agent", "asked", "decided", "what"], rows)
     else:
         lines = grouped(views)
-        show_lines(lines[:limit])
+        show_table(["id", "kind", "agent", "asked", "what"], [_row(line) for line in lines[:limit]])
         if len(lines) > limit:
             say(f"{limit} of {counted(len(lines), 'line')}: more with --limit")
     for agent, since_ms in silences:
@@ -262,10 +256,7 @@ async def show_one(id_: ItemId, at: AtDesk) -> None:
     async with desk_of(at.home, at.agent) as desk:
         view = await item_called(desk, id_)
         alike = len(await others_like(desk, view))
-    if at.output is Format.JSON:
-        show_json(document_of(view))
-    else:
-        show_item(view, alike)
+    show_result(at.output, document_of(view), lambda: show_item(view, alike))
 
 
 @group.called_as("hive-mind inbox approve 4f1a2b3c", "hive-mind inbox approve 4f1a2b3c --all --as on-call")
@@ -330,10 +321,8 @@ async def reopen(id_: ItemId, because: Because = "", name: As = "", *, at: AtDes
         view = await item_called(desk, id_)
         is_new = await desk.reopen(view.item.id, person(name), because)
         view = await desk.view(view.item.id) or view
-    if at.output is Format.JSON:
-        show_json(document_of(view))
-    else:
-        show(f"{short_id(view.item.id)} {'waits again' if is_new else 'is open already'}: {view.item.title}")
+    text = f"{short_id(view.item.id)} {'waits again' if is_new else 'is open already'}: {view.item.title}"
+    show_result(at.output, document_of(view), text)
 
 
 async def _latest(desk: "LedgerDesk", agent: str, limit: int) -> list[ItemView]:

@@ -11,7 +11,7 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.asked import AnyAgent, Fleet
 from hive_mind.cli.file import write_first
 from hive_mind.cli.options import Format, Group, examples, settings_for
-from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
+from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_result, show_table
 from hive_mind.cli.running import CommandError
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hive_mind.judge.mining import RuleProposal
     from hive_mind.judge.rules import EvaluationRule, Mode, Trial
 
-
-_HELP = "Look at rules, try them, and learn them from what people decided."
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="RULE", help="Ids of rules.", show_default="all in --from")]
 From = Annotated[
@@ -63,18 +61,12 @@ On = Annotated[str, typer.Option("--on", metavar="FILE", help="Facts that `facts
 AtLeast = Annotated[int, typer.Option("--at-least", min=2, max=10_000, help="Decisions that a rule must rest on.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write them there, on trial.", show_default=False)]
 
-group = Group(name="rules", help=_HELP, no_args_is_help=True)
-
-
-@group.callback(
-    epilog=examples("hive-mind rules try rules/prices.yaml --agent harbour", "hive-mind rules propose --out rules/learned.yaml")
+group = Group(
+    name="rules",
+    help="Look at rules, try them, and learn them from what people decided.",
+    no_args_is_help=True,
+    epilog=examples("hive-mind rules try rules/prices.yaml --agent harbour", "hive-mind rules propose --out rules/learned.yaml"),
 )
-def rules() -> None:
-    """Look at rules, try them, and learn them from what people decided.
-
-    A rule decides about a fact before others learn of it: it is shared, stays home, or waits for a person. `hive-mind file init
-    rules` begins a file of them, `hive-mind file validate` checks one.
-    """
 
 
 @group.called_as("hive-mind rules list", "hive-mind rules list --fleet town -o json", name="list")
@@ -122,10 +114,8 @@ async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> No
     evaluation_rules = read_files(files) if files else await at_work(where.home, at.fleet)
     cases = cases_in(on) if on else await cases_of(where, at.fleet, at.agent)
     trials = tried(evaluation_rules, cases)
-    if at.output is Format.JSON:
-        show_json({"facts": len(cases), "rules": [_plain(trial) for trial in trials]})
-        return
-    _show_trials(trials, len(cases))
+    value = {"facts": len(cases), "rules": [_plain(trial) for trial in trials]}
+    show_result(at.output, value, lambda: _show_trials(trials, len(cases)))
 
 
 @group.called_as("hive-mind rules propose", "hive-mind rules propose --at-least 20 --out rules/learned.yaml")
@@ -254,11 +244,8 @@ async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFl
         moves = [_moved(trial, wish, evaluation_rules.get(trial.rule.id)) for trial in trials]
         for move in moves:
             await desk.call("rule", rule=move.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
-    if at.output is Format.JSON:
-        show_json([plainly(move.rule, move.trial) for move in moves])
-    else:
-        for move in moves:
-            show(_move_text(move))
+    value = [plainly(move.rule, move.trial) for move in moves]
+    show_result(at.output, value, list(map(_move_text, moves)))
 
 
 def _wanted(ids: Sequence[str], rules: "Mapping[str, EvaluationRule]", of_manifest: set[str]) -> "list[EvaluationRule]":

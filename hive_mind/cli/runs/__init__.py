@@ -13,7 +13,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import AnyEmbeddingAgent, fleet_agent, say_without_effect
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, refuse_ineffective
-from hive_mind.cli.output import say, show, show_json, show_table
+from hive_mind.cli.output import say, show, show_result, show_table
 from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.errors import InvalidInput
 
@@ -294,10 +294,9 @@ async def worker(name: Named = "", graph: AsGraph = False, output: options.Outpu
         if graph:
             raise InvalidInput("--graph draws one worker: name it, or give its file")
         specs = [worker_named(name) for name in bundled()]
-        if output is Format.JSON:
-            show_json([{"id": spec.id, "version": spec.version, "description": spec.description} for spec in specs])
-        else:
-            show_table(["worker", "what for"], [(spec.id, spec.description) for spec in specs])
+        value = [{"id": spec.id, "version": spec.version, "description": spec.description} for spec in specs]
+        rows = [(spec.id, spec.description) for spec in specs]
+        show_result(output, value, lambda: show_table(["worker", "what for"], rows))
         return
     refuse_ineffective("the file or the drawing of a worker", output=output is Format.JSON)
     if graph:

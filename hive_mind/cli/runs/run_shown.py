@@ -12,7 +12,7 @@ import typer
 from hive_mind.agents.runs.run_journal import document_of
 from hive_mind.cli.asking.asked import FleetAgent
 from hive_mind.cli.options import DEFAULT_AGENT, Format
-from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
+from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_result, show_table
 from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.counted import counted
 from hive_mind.runs import steps as s
@@ -208,10 +208,8 @@ async def look_on(agent: FleetAgent, run: str, output: Format, *, is_waiting: bo
 
 
 def show_in_fleet(agent: FleetAgent, document: Mapping[str, Any], output: Format) -> None:
-    if output is Format.JSON:
-        show_json({"fleet": agent.fleet, "agent": agent.name, **document})
-    else:
-        show_document(document, agent.name, goes_on=True)
+    value = {"fleet": agent.fleet, "agent": agent.name, **document}
+    show_result(output, value, lambda: show_document(document, agent.name, goes_on=True))
 
 
 Document = Mapping[str, Any]

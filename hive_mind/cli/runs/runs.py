@@ -12,7 +12,7 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.asked import fleet_agent
 from hive_mind.cli.fleet import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, examples, settings_for
-from hive_mind.cli.output import say, show, show_document, show_json
+from hive_mind.cli.output import say, show, show_document, show_json, show_result
 from hive_mind.cli.review import ledger_of, person
 from hive_mind.cli.runs import (
     Functions,
@@ -35,8 +35,6 @@ from hive_mind.errors import HiveError
 if TYPE_CHECKING:
     from hive_mind.ledger import Ledger
 
-_HELP = "List, inspect, resume and cancel the runs of an agent."
-
 
 @dataclass(frozen=True, slots=True)
 class OfAgents:
@@ -56,7 +54,7 @@ RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its fi
 
 group = Group(
     name="runs",
-    help=_HELP,
+    help="List, inspect, resume and cancel the runs of an agent.",
     no_args_is_help=True,
     epilog=examples("hive-mind runs list", "hive-mind runs why 4f1a2b3c", "hive-mind runs resume 4f1a2b3c"),
 )
@@ -135,11 +133,7 @@ async def why(run: RunId, at: options.OwnAgent) -> None:
     async with _ledger(at.home, at.agent) as ledger:
         steps = [step_of(entry) for entry in await ledger.read(PREFIX + await run_called(ledger, run))]
     lines = list(reasons_of(steps))
-    if at.output is Format.JSON:
-        show_json(lines)
-        return
-    for line in lines or ["Nothing was judged yet."]:
-        show(line)
+    show_result(at.output, lines, lines or ["Nothing was judged yet."])
 
 
 @group.called_as("hive-mind runs watch 4f1a2b3c", "hive-mind runs watch 4f1a2b3c -o json | jq .step")
@@ -224,11 +218,8 @@ async def say_to_run(
                 show_in_fleet(running, document, at.output)
                 return
         await say_to(ledger, run, text, key)
-    if at.output is Format.JSON:
-        show_json({"run": run})
-        return
     which = f" --agent {at.agent}" if at.agent != DEFAULT_AGENT else ""
-    show(f"run {run} hears it as soon as it goes on: hive-mind runs resume {run}{which}")
+    show_result(at.output, {"run": run}, f"run {run} hears it as soon as it goes on: hive-mind runs resume {run}{which}")
 
 
 @group.called_as("hive-mind runs cancel 4f1a2b3c")
