@@ -22,6 +22,7 @@ from hive_mind.cli.learning import refuse_replacing, source_of
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, for_copying, refuse_ineffective, settings_for
 from hive_mind.cli.output import plain, say, show, show_document, show_json, show_result
 from hive_mind.cli.running import FAILED
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.memory.fact_called import fact_called
@@ -185,7 +186,7 @@ async def erase(
     run it again. --check looks at a receipt later: exit code 1 where a confirmation is still missing, or its signature is wrong.
     """
     from hive_mind.runtime.erasing import Erased, erase_from_agents, erase_from_copies, erase_from_letters, look_for_residue
-    from hive_mind.runtime.receipts import Receipt, make_ready, now_ms, signed
+    from hive_mind.runtime.receipts import Receipt, make_ready, signed
 
     if check is not None:
         refuse_ineffective("--check", subject=subject, source=source, agent=agent, fact=fact, yes=yes, fleet=fleet)
@@ -207,7 +208,7 @@ async def erase(
     look_for_residue(settings.home, erased)
     receipt = signed(
         settings.home,
-        Receipt(tuple(erasure.key for erasure in erasures), tuple(erased.confirmed), tuple(erased.owed), now_ms()),
+        Receipt(tuple(erasure.key for erasure in erasures), tuple(erased.confirmed), tuple(erased.owed), wall_clock_ms()),
     )
     path = _kept(settings.home, receipt)
     _show(receipt, path, output)

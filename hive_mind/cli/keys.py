@@ -1,6 +1,5 @@
 """`hive-mind keys`: identities in a fleet. A root issues certificates; each process holds the key it proves itself with."""
 
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import chosen_fleet
 from hive_mind.cli.options import Format, Group, examples, settings_for
 from hive_mind.cli.output import show, show_json, show_result, show_table
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.identity import Certificate
@@ -143,8 +143,7 @@ def _print_certificate(name: str, certificate: Certificate, output: Format) -> N
 
 
 def _row(name: str, certificate: Certificate, revoked_ms: int | None) -> dict[str, Any]:
-    now_ms = time.time_ns() // 1_000_000
-    state = "revoked" if revoked_ms is not None else "expired" if certificate.not_after_ms < now_ms else "good"
+    state = "revoked" if revoked_ms is not None else "expired" if certificate.not_after_ms < wall_clock_ms() else "good"
     revocation = {"since": _date(revoked_ms)} if revoked_ms else {}
     return {
         "name": name,

@@ -20,7 +20,7 @@ from hive_mind.agents.runs.event_streams import ServerEvent, events_from
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, reason_of
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.asking import called, status_of
-from hive_mind.runtime.workers import AgentStatus, Contact, NodeStatus, WorkerStatus
+from hive_mind.runtime.workers import AgentStatus, Contact, NodeStatus, WorkerStatus, contact_in
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 # A request of several pages in the same moment is asked once.
@@ -128,13 +128,7 @@ class FleetOverHttp:
 
 def contacts_in(run: Path) -> list[Contact]:
     """How the processes of a folder are reached, by name. One that is just being written or taken away is left out."""
-    contacts = []
-    for path in sorted(run.glob("*.json")):
-        try:
-            contacts.append(json_decoder(Contact)(path.read_bytes()))
-        except (OSError, msgspec.MsgspecError):
-            continue
-    return contacts
+    return [contact for path in sorted(run.glob("*.json")) if (contact := contact_in(path)) is not None]
 
 
 def configured_in(run: Path) -> dict[str, WorkerConfig]:

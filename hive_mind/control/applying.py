@@ -112,18 +112,20 @@ class Applying:
         """Everything but moving data. Failures are reported in `problems`, and the rest goes on."""
         self.problems.clear()
         self.remembered.intend(desired)
-        kinds = _by_kind(actions)
-        processes = [running[name] for name in _subjects(kinds, "delete") if name in running]
-        changed = [name for name in _subjects(kinds, "restart", "replace", "update") if name in desired.processes]
+        actions = list(actions)
+        processes = [running[name] for name in _subjects(actions, "delete") if name in running]
+        changed = [name for name in _subjects(actions, "restart", "replace", "update") if name in desired.processes]
         givers = [name for name in changed if gives_away(running.get(name), desired)]
-        for name in _subjects(kinds, "restart"):
+        for name in _subjects(actions, "restart"):
             self.remembered.note_restart(name, self.around.now_ms(), self.around.rng)
         await self._side_by_side(self._stopped(name) for name in givers)
         await self._side_by_side(self._emptied(process, desired) for process in processes if gives_away(process, desired))
-        new = [name for name in _subjects(kinds, "create") if name in desired.processes]
+        new = [name for name in _subjects(actions, "create") if name in desired.processes]
         await self._side_by_side(self._started(desired.processes[name]) for name in (*new, *givers))
         await self._updated([name for name in changed if name not in givers], desired, running, patience)
-        await self._side_by_side(self._learned(action, desired, running, patience) for action in kinds.get("learn", ()))
+        await self._side_by_side(
+            self._learned(action, desired, running, patience) for action in actions if action.kind == "learn"
+        )
         if processes:
             await self._settled([*desired.processes], patience)
             await self._side_by_side(self._ended(process, desired, patience) for process in processes)
@@ -270,12 +272,5 @@ def unlearned(config: WorkerConfig, process: Running | None, agent: str) -> list
     return [source.path for source in sources if known.get(source.path) != source.digest]
 
 
-def _by_kind(actions: Iterable[Action]) -> dict[str, list[Action]]:
-    kinds: dict[str, list[Action]] = {}
-    for action in actions:
-        kinds.setdefault(action.kind, []).append(action)
-    return kinds
-
-
-def _subjects(kinds: Mapping[str, list[Action]], *names: str) -> list[str]:
-    return [action.subject for kind in names for action in kinds.get(kind, ())]
+def _subjects(actions: Iterable[Action], *kinds: str) -> list[str]:
+    return [action.subject for kind in kinds for action in actions if action.kind == kind]

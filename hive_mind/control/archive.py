@@ -12,7 +12,6 @@ the way back.
 
 import asyncio
 import shutil
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ import msgspec
 import yaml
 
 import hive_mind
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.control.archive_file import HIVE, MANIFEST, Archive, Archived, Writer, digest_of, reading, writing
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.platforms import CALL_TIMEOUT_S
@@ -38,7 +38,7 @@ from hive_mind.runtime.keys import KeyFolder
 from hive_mind.runtime.members.generations import Moved, lines_of, settle, snapshot_in, snapshot_of
 from hive_mind.runtime.settings import Settings, is_kept
 from hive_mind.runtime.wiring import open_memory, unindexed
-from hive_mind.runtime.workers.config import HiveConfig, read_config
+from hive_mind.runtime.workers.config import HiveConfig
 from hive_mind.safe_files import sync_folder, write_whole
 
 _NODE = "archive"
@@ -279,13 +279,13 @@ async def export(home: Path, fleet: str, path: Path, *, call: Call | None = None
     with writing(path) as writer:
         writer.add(MANIFEST, folder.manifest_text().encode().splitlines())
         await asyncio.to_thread(writer.add, HIVE, lines_of(snapshot))
-        for agent in dict.fromkeys([*state.agents, *_allocated(state)]):
+        for agent in dict.fromkeys([*state.agents, *state.hosts]):
             lines = await _lines(folder, state, agent, call)
             if lines is not None:
                 agents.append(agent)
                 count += await asyncio.to_thread(_add_agent, writer, folder, agent, lines)
         root = KeyFolder(folder.path / "keys", fleet).root_if_here()
-        writer.finish(fleet, time.time_ns() // 1_000_000, hive_mind.__version__, root)
+        writer.finish(fleet, wall_clock_ms(), hive_mind.__version__, root)
     root_id = root.id.hex() if root is not None else ""
     return Archived(fleet, tuple(agents), count, len(snapshot.vouched), len(snapshot.entries), root_id)
 
@@ -293,27 +293,15 @@ async def export(home: Path, fleet: str, path: Path, *, call: Call | None = None
 async def _snapshot(folder: FleetFolder, state: FleetState) -> JournalSnapshot:
     if state.last_hive is None:
         return JournalSnapshot()
-    tuning = await asyncio.to_thread(_tuning, folder)
+    # As workers were configured; moderators decide what a removal counts.
+    config = await asyncio.to_thread(folder.any_config)
+    tuning = config.tuning if config is not None else HiveSettings()
     return await snapshot_of(folder.home, state.last_hive, state.nodes, tuning, while_open=True)
-
-
-def _tuning(folder: FleetFolder) -> HiveSettings:
-    """As workers were configured; moderators decide what a removal counts."""
-    for path in sorted(folder.config.glob("*.json")):
-        try:
-            return read_config(path).tuning
-        except InvalidInput:
-            continue
-    return HiveSettings()
-
-
-def _allocated(state: FleetState) -> list[str]:
-    return [agent for nodes in state.allocation.values() for names in nodes.values() for agent in names]
 
 
 async def _lines(folder: FleetFolder, state: FleetState, agent: str, call: Call | None) -> list[bytes] | None:
     """The lines of an agent's memory, given by itself or read in its place; None for one that remembers nothing."""
-    if call is not None and agent in _allocated(state):
+    if call is not None and agent in state.hosts:
         try:
             reply = await call(agent, "export")
             return [str(line).encode() for line in reply["lines"]]

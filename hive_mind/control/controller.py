@@ -132,10 +132,7 @@ class HiveController:
     async def _host_of(self, agent: str) -> tuple[Platform, str, str]:
         """The platform, the process and the name of an agent; "" for any that is ready."""
         state, name = self._folder.state(), agent or await self._any_agent()
-        hosts = {
-            agent_name: process for process, nodes in state.allocation.items() for names in nodes.values() for agent_name in names
-        }
-        if name not in hosts:
+        if name not in (hosts := state.hosts):
             hosts_shown = ", ".join(sorted(hosts)) or "none"
             raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent {name!r}; it has: {hosts_shown}")
         return await self._platform(state.platform), hosts[name], name
@@ -179,11 +176,10 @@ class HiveController:
 
     def process_of(self, name: str) -> str:
         """The process of this name, or that of the agent of this name. Raises `InvalidInput`."""
-        allocation = self._folder.state().allocation
-        for process, nodes in allocation.items():
-            if name in {process, *(agent for names in nodes.values() for agent in names)}:
-                return process
-        hosts_shown = ", ".join(sorted(allocation)) or "none"
+        state = self._folder.state()
+        if process := name if name in state.allocation else state.hosts.get(name):
+            return process
+        hosts_shown = ", ".join(sorted(state.allocation)) or "none"
         raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent or process {name!r}; processes: {hosts_shown}")
 
     async def delete(self, *, purge: bool = False, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
@@ -195,7 +191,7 @@ class HiveController:
             plan = plans.removal(await self.observe(), is_purge=purge)
             problems = await self._stopped(remembered, timeout_s)
             if not problems:
-                await self._around.private_bus.stop(self._folder)
+                await self._around.private_bus.stop(self._folder.path)
             if purge and not problems:
                 problems = await self._purged_bus(remembered.state.hives)
             if purge and not problems:

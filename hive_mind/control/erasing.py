@@ -18,7 +18,6 @@ from hive_mind.runtime.buses import scrub
 from hive_mind.runtime.copies import quotes
 from hive_mind.runtime.erasing import Erased
 from hive_mind.runtime.receipts import Confirmed, Owed
-from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 _POLL_S = 0.5
 
@@ -46,12 +45,12 @@ async def erase_from_fleet(
     if state.is_stopped:
         why = "it is stopped: start it (hive-mind rollout restart), and erase again"
         erased.owed.append(Owed(f"fleet {folder.fleet}", why))
-        return _agents_in(state)
+        return set(state.hosts)
     if is_dry:
         await _look(controller, state, erasures, erased)
     else:
         await _erase(controller, state, erasures, erased, timeout_s)
-    return _agents_in(state)
+    return set(state.hosts)
 
 
 def _of_lone_agents(fleet: str, state: FleetState, erased: Erased) -> set[str]:
@@ -64,11 +63,11 @@ def _of_lone_agents(fleet: str, state: FleetState, erased: Erased) -> set[str]:
     stop = "hive-mind serve --stop" if fleet == RESIDENT else f"hive-mind delete {fleet}"
     why = f"its agents share nothing, and are open: stop it ({stop}, which keeps memories), and erase again"
     erased.owed.append(Owed(f"fleet {fleet}", why))
-    return _agents_in(state)
+    return set(state.hosts)
 
 
 async def _look(controller: Controller, state: FleetState, erasures: Sequence[Erasure], erased: Erased) -> None:
-    for agent in sorted(_agents_in(state)):
+    for agent in sorted(set(state.hosts)):
         try:
             reply = await controller.call(agent, "would_erase", erasures=[erasure.key for erasure in erasures])
         except HiveError as error:
@@ -106,9 +105,9 @@ async def _erase(
 
 async def _said_by_a_moderator(controller: Controller, state: FleetState, erasures: Sequence[Erasure]) -> str:
     """Let one of the moderators say it; which. Raises `InvalidInput` where none can."""
-    config = _config(controller.folder)
+    config = controller.folder.any_config()
     named = config.tuning.standing.moderators if config is not None else ()
-    moderators = [name for name in named if name in _agents_in(state)]
+    moderators = [name for name in named if name in set(state.hosts)]
     problems = [] if moderators else ["it has none: name an agent in spec.trust.moderators, and apply"]
     for name in moderators:
         try:
@@ -124,18 +123,5 @@ async def _scrubbed_bus(
     folder: FleetFolder, state: FleetState, nodes: Collection[str], erasures: Sequence[Erasure]
 ) -> list[Owed]:
     """Leave nothing of it on the bus, also of what those that are away have not read; where that can't be done."""
-    config = _config(folder)
+    config = folder.any_config()
     return await scrub(config.bus, state.hives, nodes, folder.home, quotes(erasures)) if config is not None else []
-
-
-def _config(folder: FleetFolder) -> WorkerConfig | None:
-    for path in sorted(folder.config.glob("*.json")):
-        try:
-            return read_config(path)
-        except InvalidInput:
-            continue
-    return None
-
-
-def _agents_in(state: FleetState) -> set[str]:
-    return {agent for nodes in state.allocation.values() for names in nodes.values() for agent in names}

@@ -14,7 +14,7 @@ from hive_mind.bus import DEAD_LETTERS_SHOWN, DeadLetter, Envelope, EventBus, Qu
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.buses import BUS, SEARCHES, open_to_look
-from hive_mind.runtime.workers.config import WorkerConfig, read_config
+from hive_mind.runtime.workers.config import WorkerConfig
 
 _CLOSE_S = 2.0
 
@@ -62,7 +62,7 @@ async def bus_of_fleet(home: Path, fleet: str) -> AsyncIterator[FleetBus]:
     """Open inside the block, also while the fleet is stopped. Raises `InvalidInput`, `ConfigError` or `BackendError`."""
     folder = FleetFolder(home, fleet)
     state, hive = folder.state(), hive_of_fleet(home, fleet)
-    configs = [read_config(path) for path in sorted(folder.config.glob("*.json"))]
+    configs = folder.configs()
     if not configs or configs[0].bus.url == "memory:":
         raise InvalidInput(f"the bus of fleet {fleet!r} is in its one process: ask that for dead_letters, over /v1")
     parts = dict[str, EventBus]()

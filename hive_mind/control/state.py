@@ -15,7 +15,7 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -25,8 +25,8 @@ from hive_mind import safe_files
 from hive_mind.errors import HiveError, InvalidInput, ManifestError, Problem, reason_of
 from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
-from hive_mind.runtime.workers.config import HiveConfig
-from hive_mind.safe_files import REPLACED, holder_in, note_holder, sync_folder, try_lock, unlock, write_whole
+from hive_mind.runtime.workers.config import HiveConfig, WorkerConfig, read_config
+from hive_mind.safe_files import REPLACED, UNFINISHED, holder_in, note_holder, sync_folder, try_lock, unlock, write_whole
 
 REVISIONS_MAX = 10
 
@@ -74,13 +74,30 @@ class FleetState(msgspec.Struct, frozen=True):
     is_stopped: bool = False
     """Whether the fleet was deleted: nothing is started again by a controller that watches."""
 
+    @property
+    def hosts(self) -> dict[str, str]:
+        """The process of each agent, as last applied."""
+        return hosts_in(self.allocation)
+
+
+def hosts_in(allocation: Mapping[str, Mapping[str, Iterable[str]]]) -> dict[str, str]:
+    """The process of each agent, of agents by node by process."""
+    return {agent: process for process, nodes in allocation.items() for agents in nodes.values() for agent in agents}
+
 
 class FleetFolder:
-    """Paths of one fleet, and reading and writing what the controller keeps there."""
+    """Paths of one fleet, and reading and writing what the controller keeps there.
+
+    `members` has the configuration of every process with nodes in the hive, whether it runs or not, until they have left;
+    `manifest` is the one that was applied last, as its author wrote it.
+    """
 
     def __init__(self, home: Path, fleet: str) -> None:
         self.home, self.fleet = home.absolute(), checked_name(fleet, "fleet")
-        self.path = self.home / "fleets" / self.fleet
+        self.path = path = self.home / "fleets" / self.fleet
+        self.config, self.run, self.logs = path / "config", path / "run", path / "logs"
+        self.revisions, self.members = path / "revisions", path / "members"
+        self.lock, self.manifest = path / "lock", path / "manifest.yaml"
 
     def make(self) -> "FleetFolder":
         for folder in (self.path, self.config, self.run, self.logs, self.revisions, self.members):
@@ -88,38 +105,19 @@ class FleetFolder:
         return self
 
     @property
-    def config(self) -> Path:
-        return self.path / "config"
-
-    @property
-    def run(self) -> Path:
-        return self.path / "run"
-
-    @property
-    def logs(self) -> Path:
-        return self.path / "logs"
-
-    @property
-    def revisions(self) -> Path:
-        return self.path / "revisions"
-
-    @property
-    def members(self) -> Path:
-        """The configuration of every process that has nodes in the hive, whether it runs or not, until they have left."""
-        return self.path / "members"
-
-    @property
-    def lock(self) -> Path:
-        return self.path / "lock"
-
-    @property
-    def manifest(self) -> Path:
-        """The manifest that was applied last, as its author wrote it."""
-        return self.path / "manifest.yaml"
-
-    @property
     def exists(self) -> bool:
         return (self.path / "state.json").exists()
+
+    def configs(self) -> list[WorkerConfig]:
+        """Those of all its processes. Raises `InvalidInput` for a damaged one."""
+        return [read_config(path) for path in sorted(self.config.glob("*.json"))]
+
+    def any_config(self) -> WorkerConfig | None:
+        """That of any process, of those that can be read."""
+        for path in sorted(self.config.glob("*.json")):
+            with suppress(InvalidInput):
+                return read_config(path)
+        return None
 
     def agent(self, name: str) -> Path:
         return self.home / "agents" / checked_name(name, "agent")
@@ -247,24 +245,15 @@ _PAUSE_S = 0.1
 
 def purge(folder: FleetFolder) -> None:
     """Remove everything. Nothing of the fleet may run. Raises `OSError`."""
-    for path in [*to_purge(folder)]:
-        _remove(path)
-    for path in sorted(folder.path.iterdir(), key=lambda path: path.name == "state.json"):
+    state, others = folder.state(), [FleetFolder(folder.home, fleet) for fleet in fleets(folder.home) if fleet != folder.fleet]
+    other_agents = set[str]().union(*map(agents_of, others))
+    paths = [folder.agent(name) for name in state.agents if name not in other_agents]
+    for path in map(folder.hive, state.hives):
+        # With what an interrupted move left beside it.
+        paths += [path, path.with_name(f"{path.name}{UNFINISHED}"), path.with_name(f"{path.name}{REPLACED}")]
+    for path in (*paths, *sorted(folder.path.iterdir(), key=lambda path: path.name == "state.json")):
         _remove(path)
     folder.path.rmdir()
-
-
-def to_purge(folder: FleetFolder) -> Iterator[Path]:
-    state = folder.state()
-    other_agents: set[str] = set()
-    for fleet in fleets(folder.home):
-        if fleet != folder.fleet:
-            other_agents |= agents_of(FleetFolder(folder.home, fleet))
-    yield from (folder.agent(name) for name in state.agents if name not in other_agents)
-    for hive in state.hives:
-        path = folder.hive(hive)
-        # With what an interrupted move left beside it.
-        yield from (path, path.with_name(f"{path.name}.partial"), path.with_name(f"{path.name}.replaced"))
 
 
 def discard_former(folder: FleetFolder) -> list[str]:
@@ -320,5 +309,4 @@ def refuse_taken_names(folder: FleetFolder, names: set[str], manifest: str) -> N
 def agents_of(folder: FleetFolder) -> set[str]:
     """Agents that a fleet has now; all that an archive brought, as long as that was not applied."""
     state = folder.state()
-    allocated = {agent for nodes in state.allocation.values() for names in nodes.values() for agent in names}
-    return allocated or set(state.agents)
+    return set(state.hosts) or set(state.agents)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.control.platforms import Platform, Running
 from hive_mind.control.processes import private_redis
 from hive_mind.control.state import FleetFolder
@@ -115,24 +116,13 @@ def silent(line: str) -> None:
 
 
 class PrivateBus(Protocol):
-    """The server that processes of one fleet share where their manifest names none."""
+    """The server that processes of one fleet share where their manifest names none: `processes.private_redis`."""
 
-    async def ensure(self, folder: FleetFolder) -> int:
+    async def ensure(self, folder: Path, /) -> int:
         """Its port; it runs when this returns. Raises `ConfigError` or `BackendError`."""
 
-    async def stop(self, folder: FleetFolder) -> None:
+    async def stop(self, folder: Path, /) -> None:
         """End it; what it holds stays."""
-
-
-class PrivateRedis:
-    """`processes.private_redis` as it is asked here."""
-
-    async def ensure(self, folder: FleetFolder) -> int:
-        await private_redis.ensure(folder.path)
-        return private_redis.state(folder.path).port
-
-    async def stop(self, folder: FleetFolder) -> None:
-        await private_redis.stop(folder.path)
 
 
 async def open_platform(kind: str, folder: FleetFolder) -> Platform:
@@ -157,20 +147,16 @@ async def move(asked: "Move") -> "Moved":
     return await moved(asked)
 
 
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The real ones by default."""
 
     open_platform: Callable[[str, FleetFolder], Awaitable[Platform]] = open_platform
-    private_bus: PrivateBus = field(default_factory=PrivateRedis)
+    private_bus: PrivateBus = private_redis
     move: MoveFacts = move
     reach_bus: Callable[[BusConfig, Path], Awaitable[None]] = reach
     purge_bus: Callable[[BusConfig, Sequence[str], Path], Awaitable[list[str]]] = purge
-    now_ms: Callable[[], int] = _wall_ms
+    now_ms: Callable[[], int] = wall_clock_ms
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     rng: random.Random = field(default_factory=lambda: random.Random())  # noqa: S311 - jitter

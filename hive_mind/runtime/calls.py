@@ -8,7 +8,6 @@ This is known as long as the process lives; `memory.opening` knows it beyond tha
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import msgspec
@@ -356,6 +355,6 @@ def _of_node(member: "RunningMember") -> Reply:
         "unconfirmed": member.member.app_messages.unconfirmed,
         "is_busy": member.is_busy,
         "silent": list(member.silent()),
-        "figures": asdict(member.runner.figures),
+        "figures": msgspec.to_builtins(member.runner.figures),
         "bus": msgspec.to_builtins(member.runner.health),
     }

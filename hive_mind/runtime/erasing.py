@@ -18,6 +18,7 @@ import msgspec
 from hive_mind import backends
 from hive_mind.bus import Envelope
 from hive_mind.bus.dead_letters import SUFFIX, DeadLetterFile
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import BackendUnavailable, HiveError
 from hive_mind.hive.policy.admission import erased_key
 from hive_mind.hive.policy.registry import Registry
@@ -26,7 +27,7 @@ from hive_mind.memory.erased_from import lacking
 from hive_mind.memory.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.runtime.copies import Copied, copies, has_lines_of, has_residue, needles, noted, quotes, residue
-from hive_mind.runtime.receipts import Confirmed, Owed, now_ms
+from hive_mind.runtime.receipts import Confirmed, Owed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.safe_files import abandoned, being_written, remove_abandoned, remove_passed
@@ -135,7 +136,7 @@ class Erased:
 
     def note(self, holder: str, scope: ErasureScope) -> None:
         """Somebody has let go of this, or would."""
-        self.confirmed.append(Confirmed(holder, len(scope.facts), len(scope.episodes), now_ms()))
+        self.confirmed.append(Confirmed(holder, len(scope.facts), len(scope.episodes), wall_clock_ms()))
         self.facts += [fact.content for fact in scope.facts]
         self.texts.update(fact.content for fact in scope.facts)
 
@@ -162,7 +163,7 @@ def erase_from_letters(home: Path, erasures: Sequence[Erasure], erased: Erased, 
             erased.owed.append(Owed(str(path), str(error)))
         else:
             if count:
-                erased.confirmed.append(Confirmed(f"dead letters {path}", 0, count, now_ms()))
+                erased.confirmed.append(Confirmed(f"dead letters {path}", 0, count, wall_clock_ms()))
 
 
 async def erase_from_copies(home: Path, erasures: Sequence[Erasure], erased: Erased, *, is_dry: bool) -> None:
@@ -209,7 +210,7 @@ async def _in_backup(path: Path, erasures: Sequence[Erasure], *, everything: boo
 async def _done(store: FactStore, erasures: Sequence[Erasure], *, everything: bool, is_dry: bool) -> ErasureScope:
     if is_dry:
         return await found_in(store, Erasures(erasures), everything=everything)
-    return await erase(store, erasures, now_ms() * 1000, everything=everything)
+    return await erase(store, erasures, wall_clock_ms() * 1000, everything=everything)
 
 
 def _name_if_it_has(copied: Copied, erasures: Sequence[Erasure], erased: Erased) -> None:

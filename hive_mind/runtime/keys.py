@@ -9,13 +9,13 @@ own, and the folder is that of `published`, with all certificates in one file, a
 
 import base64
 import binascii
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.errors import ConfigError, InvalidInput, reason_of
 from hive_mind.identity import (
     KEY_BYTES,
@@ -93,7 +93,7 @@ class KeyFolder:
             if former is not None:
                 self._write(f"{_file(name)}.{former.key_id.hex()[:12]}.cert", self._read(f"{_file(name)}.cert"))
             self._write(f"{_file(name)}.key", key.raw)
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = wall_clock_ms()
         # Of the same key, it also says so of the time before: a newcomer is shown this one only, and what was said back then.
         # A day earlier: also to a member whose clock is behind, it holds at once.
         since_ms = former.not_before_ms if former is not None and former.key_id == key.id else now_ms - DAY_MS
@@ -110,7 +110,7 @@ class KeyFolder:
             certificate, key = self.certificate(name), self._key(name)
         except ConfigError:
             return False
-        until_ms = time.time_ns() // 1_000_000 + days_left * DAY_MS
+        until_ms = wall_clock_ms() + days_left * DAY_MS
         if certificate is None or key is None or certificate.key_id != key.id or certificate.key_id in self.revoked:
             return False
         return certificate.not_after_ms > until_ms and {name, *also} == set(certificate.names)
@@ -231,7 +231,8 @@ class KeyFolder:
 
     def export(self, target: Path, name: str) -> list[str]:
         """Copy what a process of this name needs, and nothing more; the names of the files."""
-        if not self.is_issued(name, self._names(name), days_left=0):
+        certificate = self.certificate(name)
+        if not self.is_issued(name, certificate.names if certificate else (), days_left=0):
             raise InvalidInput(f"{name} has no valid certificate: hive-mind keys issue {name}")
         files = ["root.pub", f"{_file(name)}.key", *sorted(file.name for file in self.path.glob("*.cert"))]
         files += ["revoked"] if self._read("revoked") else []
@@ -241,14 +242,10 @@ class KeyFolder:
             folder._write(file, self._read(file))
         return files
 
-    def _names(self, name: str) -> tuple[str, ...]:
-        certificate = self.certificate(name)
-        return certificate.names if certificate else ()
-
     def mover(self) -> Keyring:
         """A key that speaks for everybody, for as long as facts are moved; its certificate stays, so that they are believed."""
         root, key = self._root(), PrivateKey.generate()
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = wall_clock_ms()
         mover_certificate = issued(root, Certificate(self.fleet, ("*",), key.public, 0, now_ms + DAY_MS))
         self._write(f"moved-{key.id.hex()[:12]}.cert", mover_certificate)
         return Keyring(root.public, key, mover_certificate)

@@ -5,7 +5,6 @@ It names what was erased by digests alone, so that it can be kept.
 """
 
 import base64
-import time
 from pathlib import Path
 
 import msgspec
@@ -101,11 +100,6 @@ def read(path: Path) -> Receipt:
 
 def is_own(home: Path, receipt: Receipt) -> bool:
     return (home / _KEY).exists() and base64.b64encode(_key_of(home).public).decode() == receipt.key
-
-
-def now_ms() -> int:
-    """The wall time, for receipts."""
-    return time.time_ns() // 1_000_000
 
 
 def _key_of(home: Path) -> PrivateKey:

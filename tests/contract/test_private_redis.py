@@ -9,20 +9,40 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGKILL, SIGSTOP
+from typing import NamedTuple
 
 import psutil
 import pytest
 
 from hive_mind import backends
 from hive_mind.control.processes import private_redis
-from hive_mind.control.processes.private_redis import RedisState, bus_config, state
+from hive_mind.control.processes.private_redis import RedisFiles
 from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
-from hive_mind.runtime.secrets import resolved_here
-from hive_mind.runtime.workers.config import BusConfig
+from hive_mind.runtime.process_identity import use_of
 from tests.servers.guard import Guard
 from tests.servers.redis_server import redis_program
 
 PATIENCE_S = 90.0
+
+
+class State(NamedTuple):
+    """A server as it was found: `pid` is 0 where it does not run, `port` where it never did."""
+
+    pid: int
+    port: int
+    memory_bytes: int
+
+
+def state(folder: Path) -> State:
+    files = RedisFiles(folder / "redis")
+    found = files.running()
+    return State(found.pid, files.port, use_of(found).memory_bytes) if found else State(0, files.port, 0)
+
+
+def password(folder: Path) -> str:
+    return RedisFiles(folder / "redis").password.decode()
+
+
 pytest.importorskip("redis")
 
 
@@ -33,7 +53,7 @@ class Place:
         self.folder, self.program = folder, program
         self._guards: dict[int, Guard] = {}
 
-    async def ensure(self) -> BusConfig:
+    async def ensure(self) -> int:
         found = await private_redis.ensure(self.folder, program=self.program, timeout_s=PATIENCE_S)
         self.watch()
         return found
@@ -44,8 +64,7 @@ class Place:
     async def do(self, *words: str) -> bytes:
         """A command, with the password."""
         reader, writer = await asyncio.open_connection("127.0.0.1", state(self.folder).port)
-        password = resolved_here(bus_config(self.folder, 1).credential)
-        writer.write(f"AUTH {password}\r\n{' '.join(words)}\r\n".encode())
+        writer.write(f"AUTH {password(self.folder)}\r\n{' '.join(words)}\r\n".encode())
         assert await reader.readline() == b"+OK\r\n"
         said = await reader.readline()
         if said.startswith(b"$"):
@@ -89,12 +108,12 @@ def listening(port: int) -> Iterator[socket.socket]:
 
 
 async def test_it_is_started_once_and_answers_with_its_password(place: Place) -> None:
-    assert state(place.folder) == RedisState()
+    assert state(place.folder) == State(0, 0, 0)
 
     first = await place.ensure()
     pid = state(place.folder).pid
 
-    assert first == bus_config(place.folder, state(place.folder).port)
+    assert first == state(place.folder).port
     assert await place.do("PING") == b"+PONG"
     assert await place.ensure() == first
     assert state(place.folder).pid == pid
@@ -104,8 +123,7 @@ async def test_it_is_started_once_and_answers_with_its_password(place: Place) ->
 async def test_a_bus_opens_with_what_it_says(place: Place) -> None:
     from hive_mind.runtime.buses import open_bus
 
-    config = await place.ensure()
-    bus = await open_bus(config.url, None, resolved_here(config.credential))
+    bus = await open_bus(f"redis://127.0.0.1:{await place.ensure()}", None, password(place.folder))
 
     assert bus.capabilities.is_durable
     assert bus.capabilities.survives_restart
@@ -113,12 +131,12 @@ async def test_a_bus_opens_with_what_it_says(place: Place) -> None:
 
 
 async def test_it_listens_on_this_machine_only_and_keeps_its_password_to_itself(place: Place) -> None:
-    config = await place.ensure()
-    secret = resolved_here(config.credential)
+    await place.ensure()
+    secret = password(place.folder)
 
     process = psutil.Process(state(place.folder).pid)
     assert {one.laddr.ip for one in process.net_connections() if one.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
-    assert secret not in f"{config}{process.cmdline()}{process.environ()}"
+    assert secret not in f"{process.cmdline()}{process.environ()}"
     folder = place.folder / "redis"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {
@@ -136,8 +154,7 @@ async def test_it_forgets_nothing_silently(place: Place) -> None:
     told = {}
     for name in ("appendonly", "appendfsync", "maxmemory-policy"):
         reader, writer = await asyncio.open_connection("127.0.0.1", state(place.folder).port)
-        password = resolved_here(bus_config(place.folder, 1).credential)
-        writer.write(f"AUTH {password}\r\nCONFIG GET {name}\r\n".encode())
+        writer.write(f"AUTH {password(place.folder)}\r\nCONFIG GET {name}\r\n".encode())
         told[name] = [await reader.readline() for _ in range(6)][-1].strip()
         writer.close()
 
@@ -149,7 +166,7 @@ async def test_one_that_was_killed_comes_back_over_its_data_at_the_same_place(pl
     assert await place.do("SET", "pump", "red") == b"+OK"
 
     former = place.kill()
-    assert state(place.folder) == RedisState(0, state(place.folder).port)
+    assert state(place.folder) == State(0, state(place.folder).port, 0)
 
     assert await place.ensure() == config
     assert state(place.folder).pid != former
@@ -170,17 +187,15 @@ async def test_one_that_was_stopped_keeps_what_it_holds_and_may_be_stopped_again
 
 
 async def test_where_somebody_took_its_port_it_moves_and_has_another_password(place: Place) -> None:
-    former = await place.ensure()
-    port, secret = state(place.folder).port, resolved_here(former.credential)
+    port, secret = await place.ensure(), password(place.folder)
     await place.do("SET", "pump", "red")
     await place.stop()
 
     with listening(port):
         moved = await place.ensure()
 
-    assert state(place.folder).port != port
-    assert moved == bus_config(place.folder, state(place.folder).port)
-    assert resolved_here(moved.credential) != secret
+    assert port != moved == state(place.folder).port
+    assert password(place.folder) != secret
     assert await place.do("GET", "pump") == b"red"
 
 

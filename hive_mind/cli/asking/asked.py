@@ -30,7 +30,7 @@ from hive_mind.model.fact import Fact, FactList, fact_of
 from hive_mind.runtime.asking import ProcessAgent
 from hive_mind.runtime.settings import ANSWERING_GIVEN, Settings, database_path, is_kept, kept_agents, settings_given
 from hive_mind.runtime.worker_http import SILENCE_S, body_within, request_bytes
-from hive_mind.runtime.workers import Contact, WorkerStatus
+from hive_mind.runtime.workers import Contact, WorkerStatus, contact_in
 from hive_mind.safe_files import is_locked
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ class FleetAgent(ProcessAgent):
     def contact(self) -> Contact | None:
         """How its process is reached by the fleet's own record; None where that runs elsewhere."""
         try:
-            return json_decoder(Contact)(self.contact_file().read_bytes())
-        except (OSError, msgspec.DecodeError, InvalidInput):
+            return contact_in(self.contact_file())
+        except InvalidInput:
             return None
 
     def contact_file(self) -> Path:
@@ -222,9 +222,7 @@ def resident(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAge
 def member(home: Path, agent: str, silence_s: float = SILENCE_S) -> ProcessAgent | None:
     """An agent that `agent run` keeps in a hive, called like it; None where none of this name runs."""
     for hive in sorted((home / "hives").iterdir()):
-        try:
-            contact = json_decoder(Contact)((hive / "run" / f"{agent}.json").read_bytes())
-        except (OSError, ValueError, msgspec.DecodeError):
+        if (contact := contact_in(hive / "run" / f"{agent}.json")) is None:
             continue
         # Loaded where there is such a note alone.
         from hive_mind.runtime.process_identity import Identity, is_running
@@ -241,13 +239,9 @@ def kept_open(settings: Settings, agent: str) -> str:
     if (pid := in_use_by(database_path(settings, agent))) is None:
         return ""
     for path in sorted(settings.home.glob("*/*/run/*.json")):
-        try:
-            contact = json_decoder(Contact)(path.read_bytes())
-        except (OSError, msgspec.DecodeError):
-            continue
-        kind, name, *_ = path.relative_to(settings.home).parts
+        contact, (kind, name, *_) = contact_in(path), path.relative_to(settings.home).parts
         # One that ends already lets go of it soon.
-        if contact.pid == pid and not (kind == "fleets" and fleets.is_stopped(settings.home, name)):
+        if contact and contact.pid == pid and not (kind == "fleets" and fleets.is_stopped(settings.home, name)):
             fleet_ending = "hive-mind serve --stop" if name == RESIDENT else f"hive-mind delete {name}"
             ending = f"{fleet_ending} ends it" if kind == "fleets" else f"Ctrl-C or kill {pid} ends its hive-mind agent run"
             return f"process {pid} of {kind[:-1]} {name} has the memory open: {ending}, and nothing is lost; do that"

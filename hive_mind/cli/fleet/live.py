@@ -286,15 +286,12 @@ def processes_of(folder: "FleetFolder", agent: str) -> list[str]:
     """The process of an agent, or the one called so, or all. Raises `InvalidInput` where there is none and never was."""
     from hive_mind.control.processes import ProcessFiles
 
-    allocation = folder.state().allocation
+    state = folder.state()
     if not agent:
-        return sorted(allocation)
-    if agent in allocation:
+        return sorted(state.allocation)
+    if agent not in state.allocation and (process := state.hosts.get(agent)):
+        return [process]
+    # One without a place has left the fleet.
+    if agent in state.allocation or ProcessFiles(folder.path, agent).log.exists():
         return [agent]
-    names = [name for name, nodes in allocation.items() if any(agent in agents for agents in nodes.values())]
-    # One that has left the fleet.
-    if not names and ProcessFiles(folder.path, agent).log.exists():
-        return [agent]
-    if not names:
-        raise InvalidInput(f"there is no agent and no process {agent!r}; hive-mind get agents lists them")
-    return names
+    raise InvalidInput(f"there is no agent and no process {agent!r}; hive-mind get agents lists them")

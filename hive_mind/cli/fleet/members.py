@@ -6,7 +6,6 @@ changed manifest is applied.
 
 import asyncio
 import signal
-import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +21,7 @@ from hive_mind.cli.fleet.apply import Ways, carry_out, show_outcome, under_way
 from hive_mind.cli.options import Group, examples, is_confirmed
 from hive_mind.cli.output import plain, say, show, show_table
 from hive_mind.cli.running import CommandError, Stopped
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.control import TIMEOUT_S
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, HiveError, InvalidInput
@@ -125,7 +125,7 @@ def _certificates(path: Path) -> dict[str, dict[str, str]]:
     if not folder.is_founded:
         return {}
     rows: dict[str, dict[str, str]] = {}
-    now_ms, revoked = time.time_ns() // 1_000_000, folder.revoked
+    now_ms, revoked = wall_clock_ms(), folder.revoked
     for _, certificate in folder.certificates():
         state = "revoked" if certificate.key_id in revoked else "expired" if certificate.not_after_ms < now_ms else "good"
         for name in certificate.names:

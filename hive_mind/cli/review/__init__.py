@@ -128,16 +128,10 @@ def desks_in(home: Path) -> dict[str, str]:
 
     Raises `InvalidInput` for a damaged file.
     """
-    desks: dict[str, str] = {}
-    for fleet in fleets_in(home):
-        desks |= _of(home, fleet)
-    return desks
-
-
-def _of(home: Path, fleet: str) -> dict[str, str]:
-    # They bring libraries that take long to load.
+    if not (names := fleets_in(home)):
+        return {}
+    # It brings libraries that take long to load.
     from hive_mind.control.state import FleetFolder
-    from hive_mind.runtime.workers.config import read_config
 
-    configs = [read_config(path) for path in sorted(FleetFolder(home, fleet).config.glob("*.json"))]
+    configs = [config for fleet in names for config in FleetFolder(home, fleet).configs()]
     return {agent.name: config.review.desk.agent for config in configs if config.review.desk.agent for agent in config.agents}

@@ -24,15 +24,13 @@ from hive_mind.memory.transfer import record_of
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
-from hive_mind.runtime.workers.config import read_config
 
 _TITLES = ["id", "priority", "action", "mode", "of cases", "from", "condition", "because"]
 
 
 def review_of(home: Path, fleet: str) -> ReviewConfig:
     """The review settings of a fleet, from its processes' configuration. Raises `InvalidInput` where there is no fleet."""
-    folder = FleetFolder(home, chosen_fleet(home, fleet))
-    configs = [read_config(path) for path in sorted(folder.config.glob("*.json"))]
+    configs = FleetFolder(home, chosen_fleet(home, fleet)).configs()
     return configs[0].review if configs else ReviewConfig()
 
 

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from hive_mind.control.planning.allocation import Allocation
 from hive_mind.control.planning.changes import Change, changes
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms import Running
@@ -208,7 +207,7 @@ def _holdings(desired: Desired) -> tuple[Holding, ...]:
 
 
 def _whole(desired: Desired, state: FleetState) -> Whole:
-    before, hosts_then = Allocation(state.allocation).hosts, desired.allocation.hosts
+    before, hosts_then = state.hosts, desired.allocation.hosts
     former = state.hive.topology if state.hive else desired.hive.topology
     return Whole(
         agents=len(hosts_then),

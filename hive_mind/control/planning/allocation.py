@@ -19,7 +19,7 @@ import msgspec
 from hive_mind.control.manifests import Agent, HiveManifest
 from hive_mind.control.manifests.expansion import env_key
 from hive_mind.control.platforms import Running
-from hive_mind.control.state import FleetState
+from hive_mind.control.state import FleetState, hosts_in
 from hive_mind.errors import ManifestError, Problem
 from hive_mind.hive.topology.spec import SINGLE, has_node_per, is_shared
 from hive_mind.regex import regex
@@ -48,7 +48,7 @@ class Allocation(msgspec.Struct, frozen=True):
 
     @property
     def hosts(self) -> dict[str, str]:
-        return {agent: name for name, nodes in self.processes.items() for agents in nodes.values() for agent in agents}
+        return hosts_in(self.processes)
 
     def beside(self, before: Placed) -> dict[str, dict[str, tuple[str, ...]]]:
         """Processes to keep until all is done: besides these, those that are still to leave, with nodes but no agents."""

@@ -1,6 +1,7 @@
-"""Places that run processes of a fleet: one file or folder each, with `async def open(folder: Path, home: Path) -> Platform`.
+"""Places that run processes of a fleet: one file or folder each. Those of this machine have
+`async def open(folder: Path, home: Path) -> Platform`, with the folder of the fleet; the others `render` it as files.
 
-Here is what each must do. `folder` is that of the fleet.
+Here is what each of this machine must do.
 """
 
 from collections.abc import Mapping

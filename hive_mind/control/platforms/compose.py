@@ -6,9 +6,8 @@ refused anywhere else, for facts and passwords would be readable. Secrets are na
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 import yaml
@@ -32,7 +31,7 @@ from hive_mind.control.platforms.in_containers import (
     contained,
     label,
 )
-from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.errors import InvalidInput
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
 
@@ -49,14 +48,6 @@ _FIRST_PORT = 8081
 _REDIS_USER = "999:999"
 _OTHERS = ("network", "redis")
 _ISSUED_IN = "where hive-mind keys issue wrote them"
-
-
-async def open(folder: Path, home: Path) -> NoReturn:
-    """Raises `ConfigError`: this platform is rendered here and run by Compose."""
-    del folder, home
-    raise ConfigError(
-        "start a Compose fleet with `docker compose up`: hive-mind apply -f FILE --render DIR, then docker compose up in DIR"
-    )
 
 
 def render(

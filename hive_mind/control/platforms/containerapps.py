@@ -8,9 +8,8 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -18,7 +17,7 @@ from hive_mind import backends
 from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import NO_KEYS, Contained, Keys, contained, label, located
-from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
+from hive_mind.errors import InvalidInput, ManifestError, Problem
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.secrets import references_in
 from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
@@ -40,15 +39,6 @@ _CLOUD = ".servicebus.windows.net"
 _FILE = "parameters.json"
 _STRANGE = f"the folder has a {_FILE} that was not rendered here: take an empty folder"
 _SCHEMA = "https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#"
-
-
-async def open(folder: Path, home: Path) -> NoReturn:
-    """Raises `ConfigError`: this platform is rendered here and run by Azure."""
-    del folder, home
-    raise ConfigError(
-        "a fleet on Container Apps is applied by az: hive-mind apply -f FILE --render DIR, then "
-        "az deployment group create -g GROUP -f deploy/azure/main.bicep -p @DIR/parameters.json"
-    )
 
 
 def render(

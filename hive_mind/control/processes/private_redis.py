@@ -22,7 +22,6 @@ import shutil
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -33,8 +32,7 @@ from hive_mind.control.processes import Child, begin, end_all, open_log, own_fol
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
 from hive_mind.model.decoding import json_decoder
-from hive_mind.runtime.process_identity import Identity, identity_of, is_running, use_of
-from hive_mind.runtime.workers.config import BusConfig
+from hive_mind.runtime.process_identity import Identity, identity_of, is_running
 from hive_mind.safe_files import is_locked, write_whole
 
 # A log of a million messages is read in a second or two; a slow disk may take its time.
@@ -169,17 +167,8 @@ def _free_port() -> int:
     return port
 
 
-@dataclass(frozen=True, slots=True)
-class RedisState:
-    """A private server as it was found. `pid` 0: it is not running. `port` 0: it never did."""
-
-    pid: int = 0
-    port: int = 0
-    memory_bytes: int = 0
-
-
-async def ensure(folder: Path, *, program: str = "", timeout_s: float = STARTS_WITHIN_S) -> BusConfig:
-    """The server of the fleet in `folder`, started where it is not running. Returns when it answers.
+async def ensure(folder: Path, *, program: str = "", timeout_s: float = STARTS_WITHIN_S) -> int:
+    """The port of the server of the fleet in `folder`, started where it is not running. Returns when it answers.
 
     It comes back at the port it had; only where somebody else took that, at another one, with another password.
     Raises `ConfigError` where something has to be installed first, and `BackendError` where it does not start.
@@ -190,21 +179,10 @@ async def ensure(folder: Path, *, program: str = "", timeout_s: float = STARTS_W
     for _ in range(_STARTS_MAX):
         child = await asyncio.to_thread(files.start, program)
         if await _is_up(files, child, until):
-            return bus_config(folder, files.port)
+            return files.port
         if child is not None and "in use" not in (last_words := " ".join(last_lines(files.log, 5))):
             raise BackendUnavailable("redis", f"the fleet's server ended at once; see {files.log}: {last_words[-500:]}")
     raise BackendUnavailable("redis", f"the fleet's server finds no free port; see {files.log}")
-
-
-def bus_config(folder: Path, port: int) -> BusConfig:
-    """How processes reach the server of this fleet: a URL, and a reference to its password."""
-    return BusConfig(f"redis://127.0.0.1:{port}", credential=f"${{file:{folder.absolute() / 'redis' / 'password'}}}")
-
-
-def state(folder: Path) -> RedisState:
-    files = RedisFiles(folder / "redis")
-    identity = files.running()
-    return RedisState(0, files.port) if identity is None else RedisState(identity.pid, files.port, use_of(identity).memory_bytes)
 
 
 async def stop(folder: Path, *, timeout_s: float = STOPS_WITHIN_S) -> None:

@@ -30,8 +30,8 @@ _TROUBLES = frozenset(
 
 
 def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) -> FleetStatus:
-    expected = {} if state.is_stopped else state.allocation
-    views = {name: process_view(name, running.get(name), state) for name in sorted({*expected, *_there(running)})}
+    expected, there = {} if state.is_stopped else state.allocation, (name for name, one in running.items() if one.is_alive)
+    views = {name: process_view(name, running.get(name), state) for name in sorted({*expected, *there})}
     agents = tuple(sorted(_agents(expected, running, views), key=lambda one: one.name))
     processes = tuple(views.values())
     conditions = _conditions(expected, processes, agents, running)
@@ -49,7 +49,7 @@ def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) 
         lag=sum(node.lag for process in processes for node in process.nodes),
         messages=sum(process.messages for process in processes),
         restarts=sum(process.restarts for process in processes),
-        last_error=next((f"{view.name}: {view.last_error}" for view in _views(processes, agents) if view.last_error), ""),
+        last_error=next((f"{view.name}: {view.last_error}" for view in (*processes, *agents) if view.last_error), ""),
     )
 
 
@@ -80,14 +80,6 @@ def process_view(name: str, process: Running | None, state: FleetState) -> Proce
         nodes=status.nodes,
         notices=status.notices,
     )
-
-
-def _views(processes: Iterable[ProcessView], agents: Iterable[AgentView]) -> list[View]:
-    return [*processes, *agents]
-
-
-def _there(running: Mapping[str, Running]) -> Iterable[str]:
-    return (name for name, process in running.items() if process.is_alive)
 
 
 def _agents(
@@ -156,7 +148,7 @@ def _conditions(
     running: Mapping[str, Running],
 ) -> tuple[Condition, ...]:
     nodes = tuple(node for process in processes for node in process.nodes)
-    views, alive = _views(processes, agents), [(one.pid > 0, one.since_ms) for one in processes if one.phase != _DRAINED]
+    views, alive = (*processes, *agents), [(one.pid > 0, one.since_ms) for one in processes if one.phase != _DRAINED]
     statuses = [process.status for process in running.values() if process.status]
     is_known = bool(expected) and all(process.status for process in running.values()) and bool(running)
     dead = [process.name for process in processes if not process.pid and process.phase != _DRAINED]
@@ -284,7 +276,7 @@ def _phase(
         return "Stopped"
     if state.is_stopped:
         return "Progressing"
-    late = [view.phase for view in _views(processes, agents) if not view.is_ready and view.phase != _DRAINED]
+    late = [view.phase for view in (*processes, *agents) if not view.is_ready and view.phase != _DRAINED]
     false = {condition.type for condition in conditions if condition.status == "False"}
     if not late:
         return "Degraded" if false & _TROUBLES else "Ready"

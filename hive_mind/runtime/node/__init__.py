@@ -5,12 +5,14 @@ Here are the settings of how a runner runs its node, and the figures it counts, 
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
 from hive_mind.bus import LetterBox, Subscription
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.hive.effects import Now
 from hive_mind.hive.query import ScatterSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
@@ -53,30 +55,30 @@ class RunnerSettings:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Figures:
-    """Counts of a runner since it was started."""
+    """Counts of a runner since it was started; those from `foreign` on, of messages that were not as they should be."""
 
-    sends_lost: int
+    sends_lost: int = 0
     """Messages the bus did not take."""
-    waiting: int
+    waiting: int = 0
     """Deliveries in hand, not acknowledged yet."""
-    answers_late: int
+    answers_late: int = 0
     """Questions of others whose time was over before it was their turn."""
-    foreign: int
-    """Messages of another hive; put aside."""
-    strangers: int
-    """Messages from somebody who is no member, as far as the node knows: one who joins, perhaps, or has just left."""
-    refused: Mapping[str, int]
-    """Messages the node could not take, by type; put aside."""
+    foreign: int = 0
+    """Of another hive; put aside."""
+    strangers: int = 0
+    """From somebody who is no member, as far as the node knows: one who joins, perhaps, or has just left."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """That the node could not take, by type; put aside."""
     echoes: int = 0
-    """Messages in the node's own name that it had not sent, or not lately; passed over."""
-    unproven: Mapping[str, int] = field(default_factory=dict)
-    """Messages not proven to be from whom they say, by reason."""
+    """In the node's own name, which it had not sent, or not lately; passed over."""
+    unproven: Counter[str] = field(default_factory=Counter)
+    """Not proven to be from whom they say, by reason; where that is required, one of each sender is put aside."""
 
 
 def system_clock() -> Now:
-    return Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
+    return Now(wall_clock_ms(), time.monotonic_ns() // 1_000_000)
 
 
 # Seconds. From a question within one process to one that waits out its deadline.

@@ -8,9 +8,7 @@ order and how deep groups are asked, and never what can be found.
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import cast
 
 from hive_mind import tracing
@@ -48,29 +46,13 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered, Probe
 from hive_mind.model.messages import Encrypted
 from hive_mind.runtime.logs import hop
-from hive_mind.runtime.node import Timings
+from hive_mind.runtime.node import Figures, Timings
 from hive_mind.runtime.node.effect_executor import KILLED, EffectExecutor, InHand, PutAside, unique_ids
 
 _log = logging.getLogger(__name__)
 
 Handle = Callable[[Received, Now, str], None]
 """An event, when it came, and the trace it belongs to."""
-
-
-@dataclass(slots=True)
-class Counts:
-    """Messages that were not as they should be."""
-
-    foreign: int = 0
-    """Of another hive; put aside."""
-    strangers: int = 0
-    """From somebody who is no member, as far as the node knows. That may be one who joins or has just left."""
-    echoes: int = 0
-    """In this node's own name, which it sends nothing to; passed over."""
-    unproven: Counter[str] = field(default_factory=Counter)
-    """Not proven to be from whom they say, by reason; where that is required, one of each sender is put aside."""
-    refused: Counter[str] = field(default_factory=Counter)
-    """That the node could not take, by type; put aside."""
 
 
 class Intake:
@@ -91,7 +73,7 @@ class Intake:
         self._node, self._hive, self._executor = node, hive, executor
         self._handle, self._knows, self._timings, self._signing = handle, knows, timings, signing
         self._ids = unique_ids()
-        self.counts = Counts()
+        self.counts = Figures()
         self.expected: dict[str, asyncio.Future[None]] = {}
         """Ids of envelopes the node sent to itself, to see that they come."""
 

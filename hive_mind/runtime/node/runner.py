@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, get_args
 
 from hive_mind import tracing
@@ -126,17 +127,8 @@ class NodeRunner(Requests):
 
     @property
     def figures(self) -> Figures:
-        executor, counts = self._executor, self._intake.counts
-        return Figures(
-            self._outgoing.lost,
-            len(executor.deliveries),
-            executor.answers_late,
-            counts.foreign,
-            counts.strangers,
-            counts.refused,
-            counts.echoes,
-            counts.unproven,
-        )
+        counts, waiting, late = self._intake.counts, len(self._executor.deliveries), self._executor.answers_late
+        return replace(counts, sends_lost=self._outgoing.lost, waiting=waiting, answers_late=late)
 
     @property
     def bus(self) -> EventBus:

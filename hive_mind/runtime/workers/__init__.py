@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from hive_mind.counted import counted
+from hive_mind.model.decoding import json_decoder
 
 if TYPE_CHECKING:
     from hive_mind.hive.effects import Now
@@ -219,6 +220,14 @@ class Contact(msgspec.Struct, frozen=True):
     config: str
     version: str = ""
     answering: str = ""
+
+
+def contact_in(file: Path) -> Contact | None:
+    """The contact in a file of `run`; None for one that is being written or taken away, or is something else."""
+    try:
+        return json_decoder(Contact)(file.read_bytes())
+    except (OSError, ValueError, msgspec.DecodeError):
+        return None
 
 
 class Transitions:

@@ -14,19 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.ledger import Ledger
 from hive_mind.llm.base import LanguageModel
-from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.process_identity import Identity, is_running
 from hive_mind.runtime.secrets import resolved_here
 from hive_mind.runtime.settings import Settings, environment_without_secrets, ledger_path, secret
 from hive_mind.runtime.wiring import open_ledger, shared_ledger
-from hive_mind.runtime.workers import Contact
+from hive_mind.runtime.workers import contact_in
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
 
 if TYPE_CHECKING:
@@ -220,8 +217,5 @@ class AgentRuns:
 
     def _is_running_here(self, process: str) -> bool:
         """Whether the process that said last how to reach it is on this machine now."""
-        try:
-            contact = json_decoder(Contact)((Path(self._config.run) / f"{process}.json").read_bytes())
-        except (OSError, msgspec.DecodeError):
-            return False
-        return is_running(Identity(contact.pid, contact.started))
+        contact = contact_in(Path(self._config.run) / f"{process}.json")
+        return contact is not None and is_running(Identity(contact.pid, contact.started))

@@ -7,7 +7,6 @@ somebody else has) is waited for and shown in its status. Only a configuration t
 import asyncio
 import logging
 import os
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
@@ -19,6 +18,7 @@ import msgspec
 import psutil
 
 from hive_mind.api.request import OnEvent
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, HiveError, InvalidInput
@@ -65,8 +65,8 @@ class Worker:
         self.config, self._given_config, self._report, self._digest, self._hidden = config, given_config, report, digest, hidden
         self.hosting = hosting
         self._phase: Phase = "starting"
-        self._since_ms = _now_ms()
-        self._transitions = Transitions(_now_ms)
+        self._since_ms = wall_clock_ms()
+        self._transitions = Transitions(wall_clock_ms)
         self._error = ""
         self.failure: BaseException | None = None
         """The error that ended it, for watchers of `over`: a configuration that can't be, or a defect."""
@@ -329,7 +329,7 @@ class Worker:
 
     def _enter_phase(self, phase: Phase) -> None:
         if phase != self._phase:
-            self._phase, self._since_ms = phase, _now_ms()
+            self._phase, self._since_ms = phase, wall_clock_ms()
 
     def _dates(self, node: RunningMember) -> dict[str, int]:
         """Asked for often: what has changed is dated by the first look that sees it."""
@@ -362,7 +362,3 @@ async def open_worker(config: WorkerConfig, report: Report, digest: str = "", ho
     worker = Worker(config, worker_config, report, digest or sha256(config.packed()).hexdigest(), hidden, hosting)
     worker.start()
     return worker
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

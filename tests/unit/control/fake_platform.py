@@ -272,12 +272,12 @@ class FakeRedis:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    async def ensure(self, folder: FleetFolder) -> int:
+    async def ensure(self, folder: Path) -> int:
         del folder
         self.world.redis_port = 6400
         return 6400
 
-    async def stop(self, folder: FleetFolder) -> None:
+    async def stop(self, folder: Path) -> None:
         del folder
         self.world.redis_port = 0
 

@@ -6,9 +6,8 @@ from the end, and a change of one configuration would restart all. Secrets are n
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 import yaml
@@ -25,7 +24,7 @@ from hive_mind.control.platforms.kubernetes.process import (
     process_objects,
     public_keys,
 )
-from hive_mind.errors import ConfigError, InvalidInput, ManifestError
+from hive_mind.errors import InvalidInput, ManifestError
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.workers.config import WorkerConfig
 
@@ -52,14 +51,6 @@ def scaler(source: Source, worker: Contained) -> dict[str, Any]:
             "triggers": [{"type": "cron", "metadata": dict(_HOURS)}],
         },
     }
-
-
-async def open(folder: Path, home: Path) -> NoReturn:
-    """Raises `ConfigError`: this platform is rendered here and run by Kubernetes."""
-    del folder, home
-    raise ConfigError(
-        "a fleet on Kubernetes is applied by kubectl: hive-mind apply -f FILE --render DIR, then kubectl apply -k DIR"
-    )
 
 
 def render(

@@ -1,4 +1,3 @@
-import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from hive_mind.bus.servicebus.account import subscription_of
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.platforms import containerapps
-from hive_mind.errors import ConfigError, ManifestError
+from hive_mind.errors import ManifestError
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.cloud import IMAGE, configs_of, fleet, source_of
 from tests.unit.deploy.bicep import AZURE, parameters
@@ -240,8 +239,3 @@ def test_storage_is_what_the_manifest_says():
     platform = {"kind": "containerapps", "image": IMAGE, "storage": "ephemeral", "storageGb": 7, "stopTimeoutS": 33.5}
     given = rendered(on_azure(platform=platform))
     assert (given["image"], given["storage"], given["storageGb"], given["stopTimeoutS"]) == (IMAGE, "ephemeral", 7, 34)
-
-
-def test_the_platform_says_how_parameters_are_applied():
-    with pytest.raises(ConfigError, match="az deployment group create"):
-        asyncio.run(containerapps.open(Path("fleet"), Path("home")))

@@ -1,4 +1,3 @@
-import asyncio
 import json
 from collections.abc import Mapping
 from copy import deepcopy
@@ -13,7 +12,7 @@ import yaml
 
 from hive_mind.bus.address import SCHEMES, BusScheme
 from hive_mind.control.platforms import kubernetes
-from hive_mind.errors import ConfigError, ManifestError
+from hive_mind.errors import ManifestError
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.cloud import FOLDER, IMAGE, configs_of, fleet, source_of
 
@@ -344,8 +343,3 @@ def test_labels_of_the_manifest_become_annotations_of_objects_and_restart_nobody
 def test_what_no_container_can_do_is_told_with_its_place():
     mixed = fleet(agents=[{"name": "ada", "env": {"HEADER": "Bearer ${env:TOKEN}"}}, {"name": "ben"}])
     assert "one ${env:…}" in refused(mixed)[0]
-
-
-def test_the_platform_says_how_rendered_objects_are_applied():
-    with pytest.raises(ConfigError, match="kubectl apply -k"):
-        asyncio.run(kubernetes.open(Path("fleet"), Path("home")))
