@@ -113,21 +113,21 @@ class InMemoryHiveGraph:
             entries = node.registry.with_prefix("agent/").items()
             names_and_values = ((subject_of(key), value) for key, value in entries)
             return {
-                name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.policy.trust(name, now))
+                name: HiveAgent(name, value.get("domain", ""), self._node(name).name, node.policy.at(now).trust(name))
                 for name, value in names_and_values
             }
 
     def update_trust(self, agent_id: str, trust: float, *, by: str) -> float:
         with self._turn:
             self._write(by, f"trust/{agent_id}", repr(float(trust)))
-            return self._node(by).policy.trust(agent_id, self._now())
+            return self._node(by).policy.at(self._now()).trust(agent_id)
 
     def rate(self, rater: str, subject: str, good: int, bad: int) -> float:
         """How often an agent found another one right and wrong, in all. Returns the trust that follows."""
         with self._turn:
             value = msgspec.json.encode({"good": good, "bad": bad, "at_ms": self._now().wall_ms}).decode()
             self._write(rater, rating_key(rater, subject), value)
-            return self._node(rater).policy.trust(subject, self._now())
+            return self._node(rater).policy.at(self._now()).trust(subject)
 
     def promote_fact(
         self,

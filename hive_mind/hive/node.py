@@ -44,7 +44,7 @@ from hive_mind.hive.effects import (
 from hive_mind.hive.heartbeats import HiveClock
 from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.policy.admission import believable, bounded
-from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
+from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_service import (
     REGISTRY,
@@ -239,24 +239,24 @@ class HiveNode:
                 at_ms = due_ms
         return at_ms
 
-    def _promote(self, event: Promote, at: PolicyNow) -> list[Effect]:
+    def _promote(self, event: Promote, at: NodePolicy) -> list[Effect]:
         wall_ms = at.hive_ms()
         outcomes, shares = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), at)
         self.clock_skew.note(shares, at)
         return [*self._written(shares, at), Done(event.request, self.outbox.noted(outcomes, shares))]
 
-    def _retract(self, event: Retract, at: PolicyNow) -> list[Effect]:
+    def _retract(self, event: Retract, at: NodePolicy) -> list[Effect]:
         outcomes, own_changes, entries = self.registry_service.retract(event, at)
         shares = merged(own_changes, self.registry_service.apply(entries, at, are_just_written=True))
         return [*self._written(shares, at, entries), Done(event.request, tuple(outcomes))]
 
-    def _write(self, event: Write, at: PolicyNow) -> list[Effect]:
+    def _write(self, event: Write, at: NodePolicy) -> list[Effect]:
         new_entries, reasons = self.registry_service.write(event.entries, event.by, at)
         shares = self.registry_service.apply(new_entries, at, are_just_written=True)
         erased = [Persist(self.outbox.undelivered.erase())] if has_erasure(new_entries) else []
         return [*erased, *self._written(shares, at, new_entries), Done(event.request, tuple(reasons))]
 
-    def _written(self, shares: Mapping[str, Taken], at: PolicyNow, entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
+    def _written(self, shares: Mapping[str, Taken], at: NodePolicy, entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
         known_entries = tuple(entries)
         records = [*reindex(self.replica, shares), *map(record_of, known_entries), *self._overflown()]
@@ -274,7 +274,7 @@ class HiveNode:
     def _post(self, shares: Mapping[str, Taken], now: Now) -> tuple[list[Record], list[Send]]:
         return self.outbox.deliver(shares, self.topology.holders, self.name, now.mono_ms)
 
-    def _receive(self, sender: str, message: Message, at: PolicyNow) -> list[Effect]:
+    def _receive(self, sender: str, message: Message, at: NodePolicy) -> list[Effect]:
         self.questions.latencies.mark_alive(sender)
         match message:
             case PoolRequest() | FactsRequest() | ListRequest() | PrefixRequest() | TallyRequest() | WordingRequest():
@@ -304,7 +304,7 @@ class HiveNode:
             case _:
                 return []
 
-    def _replicate(self, sender: str, message: Replicate, at: PolicyNow) -> list[Effect]:
+    def _replicate(self, sender: str, message: Replicate, at: NodePolicy) -> list[Effect]:
         """Keep what is new, also where a partition is named twice; of one that moved away until the new holders have it."""
         shares = by_partition(
             (changes.partition, self.partitions.share(changes.partition).take_changes(changes, at))
@@ -315,7 +315,7 @@ class HiveNode:
         posted, sends = self._post(astray, at.now) if astray else ([], [])
         return [*self._took(shares, at, posted), *sends, Send((sender,), Receipt(message.batch))]
 
-    def _took(self, shares: Mapping[str, Taken], at: PolicyNow, further: Iterable[Record] = ()) -> list[Effect]:
+    def _took(self, shares: Mapping[str, Taken], at: NodePolicy, further: Iterable[Record] = ()) -> list[Effect]:
         """Make durable what came from others."""
         for share in shares.values():
             for assertion in share.adds:
@@ -327,7 +327,7 @@ class HiveNode:
         records = [*reindex(self.replica, shares), *self.outbox.undelivered.keep(shares), *further]
         return [Persist(records)] if records else []
 
-    def _take_entries(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> list[Effect]:
+    def _take_entries(self, entries: Iterable[RegistryEntry], at: NodePolicy) -> list[Effect]:
         changed, refused = self.registry_service.take(entries, at)
         self.refused.update(refused)
         shares = self.registry_service.apply(changed, at)
@@ -342,7 +342,7 @@ class HiveNode:
         self.refused.update(refused)
         return records
 
-    def _on_state(self, sender: str, state: SyncState, at: PolicyNow) -> list[Effect]:
+    def _on_state(self, sender: str, state: SyncState, at: NodePolicy) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state, at.now)) is None:
             return []
         shares, records = self._hear_time(sender, state, at)
@@ -352,7 +352,7 @@ class HiveNode:
         entries = self._take_entries(state.registry, at)
         return [*self._took(shares, at), *entries, *self._took(self.partitions.let_go(), at, records), *answers]
 
-    def _hear_time(self, sender: str, state: SyncState, at: PolicyNow) -> tuple[dict[str, Taken], list[Record]]:
+    def _hear_time(self, sender: str, state: SyncState, at: NodePolicy) -> tuple[dict[str, Taken], list[Record]]:
         """A member says what time it is. Once that is known, facts only hidden until then are removed."""
         was_synced, sent_ms = self.time.is_synced, state.clock.answers_mono_ms
         if sent_ms and sender in self.topology.nodes:
@@ -367,7 +367,7 @@ class HiveNode:
         self.repair.gossip.hasten(now)
         return []
 
-    def _tick(self, at: PolicyNow) -> list[Effect]:
+    def _tick(self, at: NodePolicy) -> list[Effect]:
         now = at.now
         effects = [*(self._disown(at) if self.policy.seal.revision != self._revision else ()), *self.questions.tick(at)]
         records, sends = self.outbox.due(now.mono_ms, self.topology.holders, self.name, self.questions.latencies.suspects)
@@ -378,14 +378,14 @@ class HiveNode:
             effects += self._keep_house(at)
         return effects
 
-    def _disown(self, at: PolicyNow) -> list[Effect]:
+    def _disown(self, at: NodePolicy) -> list[Effect]:
         """Keys were revoked: their assertions count no more, nor do their retractions and registry entries."""
         seal = self.policy.seal
         self._revision, shares, forgotten = seal.revision, self.partitions.disown(at), self.registry_service.disown()
         lost = [Put(META, DISOWNED, b"")] if self.partitions.has_lost else []
         return self._took(shares, at, [Put(META, REVOKED, seal.revocations), *lost, *forgotten])
 
-    def _keep_house(self, at: PolicyNow) -> list[Effect]:
+    def _keep_house(self, at: NodePolicy) -> list[Effect]:
         """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""
         hive_ms = at.trusted_ms()
         if hive_ms is None:

@@ -230,7 +230,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
         node, key = self._member.member.node, rating_key(self._agent.name, request.to)
         earlier, tuned = node.registry.get(key), node.settings.standing.trust
-        await self._write(key, rating_value(earlier, request.good, node.policy.hive_ms(system_clock()), tuned))
+        await self._write(key, rating_value(earlier, request.good, node.policy.at(system_clock()).hive_ms(), tuned))
         return self._trust_in(request.to)
 
     async def _do_rule(self, request: api.Rule) -> Any:
@@ -303,7 +303,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     def _trust_in(self, agent: str) -> Reply:
         from hive_mind.runtime.node import system_clock
 
-        return {"agent": agent, "trust": self._member.member.node.policy.trust(agent, system_clock())}
+        return {"agent": agent, "trust": self._member.member.node.policy.at(system_clock()).trust(agent)}
 
     async def _runs(self) -> "RunKeeper":
         return await self._own_runs().calls()

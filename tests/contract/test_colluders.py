@@ -70,7 +70,7 @@ async def rated(members: Mapping[str, RunningMember]) -> None:
         entries = []
         for other in set(members) - {liar}:
             good, bad = (20, 0) if other in LIARS else (0, 20)
-            value = f'{{"good":{good},"bad":{bad},"at_ms":{members[liar].member.node.policy.hive_ms(system_clock())}}}'
+            value = f'{{"good":{good},"bad":{bad},"at_ms":{members[liar].member.node.policy.at(system_clock()).hive_ms()}}}'
             entries.append((rating_key(liar, other), value))
         assert not any(await members[liar].runner.write(entries, liar))
 

@@ -238,7 +238,9 @@ class DeskEffects:
             entries.append((f"retracted/{view.item.subject}", "true"))
         if subject != self._agent:
             key, tuned = rating_key(self._agent, subject), node.settings.standing.trust
-            entries.append((key, rating_value(node.registry.get(key), is_right, node.policy.hive_ms(self._member.now()), tuned)))
+            entries.append(
+                (key, rating_value(node.registry.get(key), is_right, node.policy.at(self._member.now()).hive_ms(), tuned))
+            )
         return entries
 
     async def _write(self, entries: list[tuple[str, str]]) -> None:

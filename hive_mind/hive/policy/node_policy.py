@@ -1,7 +1,7 @@
 """A node's policy: permissions, trust and hive time. Partition replicas and the replica ask it about assertions.
 
-Everything here follows from the registry (which all members share), the hive's clock and the settings. `PolicyNow` is it
-at the time of one event, so that one event is judged by one time.
+Everything here follows from the registry (which all members share), the hive's clock and the settings. `NodePolicy.at` sets the
+time of an event, so that one event is judged by one time.
 
 Forgetting, too: facts fade with age and are dropped when they are too old; off unless a hive turns it on. The node turns that
 into effects; the stored confidence is never changed, so asking twice can't make a fact fade twice. When an assertion expires is
@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 from typing import Annotated, NamedTuple
-
-import msgspec
 
 from hive_mind.crdt import DRIFT_MS
 from hive_mind.hive.effects import Now
@@ -143,7 +141,12 @@ class _Withdrawal(NamedTuple):
 
 
 class NodePolicy:
-    """Permissions, trust and visibility at a node. Time is an argument; `at` binds it."""
+    """Permissions, trust and visibility at a node: the `Authority` of its partition replicas and the `Judge` of its index.
+
+    It judges by the time that `at` was last given.
+    """
+
+    now = Now(0, 0)
 
     def __init__(self, settings: PolicySettings, seal: Seal, registry: Registry, time: HiveClock) -> None:
         self.settings, self.seal, self.registry, self.time = settings, seal, registry, time
@@ -181,22 +184,27 @@ class NodePolicy:
             self._version = self.registry.version_of("trust", "rating", "agent", "quarantine", "retracted", "redacted", "erasure")
         return self._version
 
-    def at(self, now: Now) -> "PolicyNow":
-        return PolicyNow(self, now)
+    def at(self, now: Now) -> "NodePolicy":
+        """The same, from now on at this time."""
+        self.now = now
+        return self
 
-    def hive_ms(self, now: Now) -> int:
+    def hive_ms(self) -> int:
         """Hive time, or the best guess: stamps from before the certificate's start are refused by all."""
-        return max(self.time.now_ms(now), self.seal.since_ms)
+        return max(self.time.now_ms(self.now), self.seal.since_ms)
+
+    def trusted_ms(self) -> int | None:
+        return self.time.trusted_ms(self.now)
 
     def is_moderator(self, name: str) -> bool:
         return name in self.registry.moderators
 
-    def is_withdrawn(self, assertion: Assertion, now: Now) -> bool:
+    def is_withdrawn(self, assertion: Assertion) -> bool:
         """Whether a retraction or redaction that everybody knows covers it, and surely so: it may be removed for good.
 
         An entry from beyond hive time will be written again with a sane stamp or forgotten, so until then it only hides.
         """
-        hive_ms = self.time.trusted_ms(now)
+        hive_ms = self.trusted_ms()
         return hive_ms is not None and any(stamp.ms <= hive_ms + DRIFT_MS for stamp in self.covering(assertion))
 
     def is_moderated(self, fact_id: str) -> bool:
@@ -248,33 +256,33 @@ class NodePolicy:
         self._read()
         return self._withdrawn
 
-    def is_expired(self, assertion: Sealed, now: Now) -> bool:
+    def is_expired(self, assertion: Sealed) -> bool:
         """Whether its time, and the grace, are over by this node's own clock."""
-        expiry = self.settings.expiry
+        expiry, now = self.settings.expiry, self.now
         first_ms = self.first_seen.get((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
-        return expiry.is_on and is_expired(assertion.assertion, first_ms, self.time.trusted_ms(now), now, expiry.grace_ms)
+        return expiry.is_on and is_expired(assertion.assertion, first_ms, self.trusted_ms(), now, expiry.grace_ms)
 
-    def is_visible(self, assertion: Sealed, now: Now) -> bool:
+    def is_visible(self, assertion: Sealed) -> bool:
         """Whether it counts: neither expired nor taken back nor by an agent under quarantine."""
         self._read()
         if self.settings.expiry.is_on:
-            first_ms = self.first_seen.get((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
-            if is_hidden(assertion.assertion, first_ms, self.time.trusted_ms(now), now, self.settings.expiry):
+            first_ms = self.first_seen.get((assertion.assertion.fact_id, assertion.dot), self.now.mono_ms)
+            if is_hidden(assertion.assertion, first_ms, self.trusted_ms(), self.now, self.settings.expiry):
                 return False
         # Erased facts are dropped as soon as the time is known, and nothing of them comes in then.
         if (self._withdrawn or not self.time.is_synced) and self.is_taken_back(assertion.assertion):
             return False
-        return not self._book.is_quarantined(assertion.assertion.agent, self.hive_ms(now))
+        return not self._book.is_quarantined(assertion.assertion.agent, self.hive_ms())
 
     def is_quarantined(self, fact_id: str) -> bool:
         self._read()
         return fact_id in self._quarantined
 
-    def note_first_seen(self, news: Iterable[Sealed], now: Now) -> None:
+    def note_first_seen(self, news: Iterable[Sealed]) -> None:
         """A time to live without an end counts from here."""
         for assertion in news:
             if assertion.assertion.ttl_ms and not assertion.assertion.expires_ms:
-                self.first_seen.setdefault((assertion.assertion.fact_id, assertion.dot), now.mono_ms)
+                self.first_seen.setdefault((assertion.assertion.fact_id, assertion.dot), self.now.mono_ms)
 
     def forget_first_seen(self, live: Iterable[Sealed]) -> None:
         """Keep it for what is live. A dot may be live in several partitions, so its removal from one says nothing."""
@@ -282,16 +290,16 @@ class NodePolicy:
             still = {(assertion.assertion.fact_id, assertion.dot) for assertion in live}
             self.first_seen = {key: ms for key, ms in self.first_seen.items() if key in still}
 
-    def trust(self, agent: str, now: Now) -> float:
-        return self._book.of(agent, self.hive_ms(now))
+    def trust(self, agent: str) -> float:
+        return self._book.of(agent, self.hive_ms())
 
-    def voucher(self, agent: str, now: Now) -> str:
+    def voucher(self, agent: str) -> str:
         """The voucher of an agent; its own name where it has none. See `TrustBook.voucher`."""
-        self.trust(agent, now)
+        self.trust(agent)
         return self._book.voucher(agent)
 
-    def faded(self, confidence: float, stamp: Stamp, now: Now) -> float:
-        return confidence_now(confidence, stamp, self.time.trusted_ms(now), self.settings.expiry)
+    def faded(self, confidence: float, stamp: Stamp) -> float:
+        return confidence_now(confidence, stamp, self.trusted_ms(), self.settings.expiry)
 
     def may_expire(self) -> bool:
         return self.settings.expiry.is_on
@@ -315,70 +323,3 @@ class NodePolicy:
         self._erased_since = min(erasures.values(), default=_FOR_EVER)
         for key, stamp in self.registry.in_force("redacted").items():
             self._withdrawn.setdefault(subject_of(key), {})[""] = _Withdrawal(_FOR_EVER, stamp)
-
-
-class PolicyNow(msgspec.Struct, frozen=True):
-    """A node's policy at one time: the `Authority` of its partition replicas and the `Judge` of its index."""
-
-    policy: NodePolicy
-    now: Now
-
-    @property
-    def tenant(self) -> str:
-        return self.policy.tenant
-
-    @property
-    def seal(self) -> Seal:
-        return self.policy.seal
-
-    @property
-    def quota(self) -> int:
-        return self.policy.quota
-
-    @property
-    def removals_max(self) -> int:
-        return self.policy.removals_max
-
-    @property
-    def boots_max(self) -> int:
-        return self.policy.boots_max
-
-    @property
-    def version(self) -> int:
-        return self.policy.version
-
-    def hive_ms(self) -> int:
-        return self.policy.hive_ms(self.now)
-
-    def trusted_ms(self) -> int | None:
-        return self.policy.time.trusted_ms(self.now)
-
-    def is_moderator(self, name: str) -> bool:
-        return self.policy.is_moderator(name)
-
-    def is_withdrawn(self, assertion: Assertion) -> bool:
-        return self.policy.is_withdrawn(assertion, self.now)
-
-    def is_expired(self, assertion: Sealed) -> bool:
-        return self.policy.is_expired(assertion, self.now)
-
-    def is_visible(self, assertion: Sealed) -> bool:
-        return self.policy.is_visible(assertion, self.now)
-
-    def is_quarantined(self, fact_id: str) -> bool:
-        return self.policy.is_quarantined(fact_id)
-
-    def note_first_seen(self, news: Iterable[Sealed]) -> None:
-        self.policy.note_first_seen(news, self.now)
-
-    def trust(self, agent: str) -> float:
-        return self.policy.trust(agent, self.now)
-
-    def voucher(self, agent: str) -> str:
-        return self.policy.voucher(agent, self.now)
-
-    def faded(self, confidence: float, stamp: Stamp) -> float:
-        return self.policy.faded(confidence, stamp, self.now)
-
-    def may_expire(self) -> bool:
-        return self.policy.may_expire()

@@ -27,7 +27,7 @@ from hive_mind.hive.policy import (
     sealed_entry,
 )
 from hive_mind.hive.policy.admission import can_travel, kind_of, subject_of
-from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
+from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.hive.policy.registry import Registry, record_key
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
@@ -54,7 +54,7 @@ class RegistryService:
         self._written_ms: dict[Stamp, int] = {}
         """When (monotonic) what may be stamped ahead of the time was written, in this boot."""
 
-    def write(self, entries: Iterable[tuple[str, str]], by: str, at: PolicyNow) -> tuple[list[RegistryEntry], list[str]]:
+    def write(self, entries: Iterable[tuple[str, str]], by: str, at: NodePolicy) -> tuple[list[RegistryEntry], list[str]]:
         entries_written: list[RegistryEntry] = []
         reasons: list[str] = []
         for key, value in entries:
@@ -65,12 +65,12 @@ class RegistryService:
                 reasons.append(str(error))
         return entries_written, reasons
 
-    def note_seen(self, facts: Iterable[HiveFact], at: PolicyNow) -> None:
+    def note_seen(self, facts: Iterable[HiveFact], at: NodePolicy) -> None:
         """Decisions about these from now on are stamped later than the facts, whichever clock is ahead."""
         for row in (row for fact in facts for row in fact.provenance):
             self._clock.take(row.stamp, at.hive_ms())
 
-    def retract(self, event: Retract, at: PolicyNow) -> tuple[list[Retracted], dict[str, Taken], list[RegistryEntry]]:
+    def retract(self, event: Retract, at: NodePolicy) -> tuple[list[Retracted], dict[str, Taken], list[RegistryEntry]]:
         """Retract facts: those held here, and the registry entries that retract other members' copies."""
         changes: list[dict[str, Taken]] = []
         outcomes: list[Retracted] = []
@@ -89,7 +89,7 @@ class RegistryService:
         return outcomes, merged(*changes), entries
 
     def _take_back(
-        self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp, at: PolicyNow
+        self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp, at: NodePolicy
     ) -> tuple[list[RegistryEntry], str]:
         """Tell everybody that what was asserted of a fact until now counts no more: by an agent, or ("") by anybody.
 
@@ -103,7 +103,7 @@ class RegistryService:
             return [], reason
         return [self._write(key, value, by, stamp, at)], ""
 
-    def take(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> tuple[tuple[RegistryEntry, ...], Counter[str]]:
+    def take(self, entries: Iterable[RegistryEntry], at: NodePolicy) -> tuple[tuple[RegistryEntry, ...], Counter[str]]:
         """Entries of others that change something, and what was refused, counted by reason."""
         seal, genuine, refused = self._policy.seal, [], Counter[str]()
         latest_ms = at.hive_ms() + DRIFT_MS
@@ -139,11 +139,11 @@ class RegistryService:
         refused = Counter(AFTER_DISMISSAL if is_after_dismissal(entry) else TOO_MANY_ENTRIES for entry in overflown)
         return [Delete(REGISTRY, record_key(entry)) for entry in overflown], refused
 
-    def apply(self, entries: Iterable[RegistryEntry], at: PolicyNow, *, are_just_written: bool = False) -> dict[str, Taken]:
+    def apply(self, entries: Iterable[RegistryEntry], at: NodePolicy, *, are_just_written: bool = False) -> dict[str, Taken]:
         """Drop what these entries retract, and what earlier entries of a newly known moderator retract."""
         return merged(*[self._applied(entry, at, is_just_written=are_just_written) for entry in entries])
 
-    def _applied(self, entry: RegistryEntry, at: PolicyNow, *, is_just_written: bool) -> dict[str, Taken]:
+    def _applied(self, entry: RegistryEntry, at: NodePolicy, *, is_just_written: bool) -> dict[str, Taken]:
         kind, by, stamp = kind_of(entry.key), entry.by, entry.stamp
         if kind in _TAKING_BACK:
             return self._partitions.withdraw(facts_taken_back([entry]), by, stamp, at, is_just_written=is_just_written)
@@ -151,14 +151,14 @@ class RegistryService:
             return self._erase(by, stamp, at, is_just_written=is_just_written)
         return self._let_go(by, stamp, at) if kind == "moderator" else {}
 
-    def apply_all(self, at: PolicyNow) -> dict[str, Taken]:
+    def apply_all(self, at: NodePolicy) -> dict[str, Taken]:
         """Let go of whatever is known to be taken back."""
         return self._let_go(self._partitions.node, self._clock.tick(at.hive_ms()), at)
 
-    def _let_go(self, by: str, stamp: Stamp, at: PolicyNow) -> dict[str, Taken]:
+    def _let_go(self, by: str, stamp: Stamp, at: NodePolicy) -> dict[str, Taken]:
         return merged(self._partitions.withdraw(self._policy.withdrawn(), by, stamp, at), self._erase(by, stamp, at))
 
-    def _erase(self, by: str, stamp: Stamp, at: PolicyNow, *, is_just_written: bool = False) -> dict[str, Taken]:
+    def _erase(self, by: str, stamp: Stamp, at: NodePolicy, *, is_just_written: bool = False) -> dict[str, Taken]:
         """Let go of what is to be erased. Everything is looked through once for each erasure: nothing of it comes in later."""
         is_time_known = at.trusted_ms() is not None
         keys = self._policy.erasures().keys()
@@ -173,7 +173,7 @@ class RegistryService:
         """Drop entries of revoked keys; the records to persist."""
         return [Delete(REGISTRY, record_key(entry)) for entry in self._registry.disown()]
 
-    def mend(self, hive_ms: int, at: PolicyNow) -> list[RegistryEntry]:
+    def mend(self, hive_ms: int, at: NodePolicy) -> list[RegistryEntry]:
         """Forget entries stamped beyond hive time; those this node has to keep are written again, or they would be lost."""
         own_entries = self._registry.sweep(hive_ms, self._is_to_keep)
         seal = partial(sealed_entry, self._policy.seal)
@@ -192,7 +192,7 @@ class RegistryService:
         seal = self._policy.seal
         return kind_of(entry.key) in ("redacted", "erasure") and is_sealed_entry(seal, sealed_entry(seal, entry))
 
-    def _sane_stamp(self, entry: RegistryEntry, hive_ms: int, at: PolicyNow) -> Stamp:
+    def _sane_stamp(self, entry: RegistryEntry, hive_ms: int, at: NodePolicy) -> Stamp:
         """When it was written, or it would take back what was said since. Where nobody knows that any more: now, but an agent's
         retraction stays before what the agent has said again."""
         if (written_ms := self._written_ms.get(entry.stamp)) is not None:
@@ -206,7 +206,7 @@ class RegistryService:
     def load(self, value: bytes) -> None:
         self._registry.take([msgpack_decoder(RegistryEntry)(value)], None)
 
-    def _write(self, key: str, value: str, by: str, stamp: Stamp, at: PolicyNow) -> RegistryEntry:
+    def _write(self, key: str, value: str, by: str, stamp: Stamp, at: NodePolicy) -> RegistryEntry:
         hive_ms = at.trusted_ms()
         if hive_ms is None or stamp.ms > hive_ms + DRIFT_MS:
             self._written_ms[stamp] = at.now.mono_ms
@@ -267,7 +267,7 @@ class ClockSkewRetraction:
         self._said_ms: dict[tuple[str, Dot], int] = {}
         """When, monotonic."""
 
-    def note(self, shares: Mapping[str, Taken], at: PolicyNow) -> None:
+    def note(self, shares: Mapping[str, Taken], at: NodePolicy) -> None:
         """These were just said. Without a trusted clock, or where earlier stamps were ahead, theirs may be wrong."""
         hive_ms = at.trusted_ms()
         for partition, share in shares.items():
@@ -275,7 +275,7 @@ class ClockSkewRetraction:
                 if hive_ms is None or _is_ahead(add, hive_ms):
                     self._said_ms[partition, add.dot] = at.now.mono_ms
 
-    def concede(self, at: PolicyNow) -> dict[str, Taken]:
+    def concede(self, at: NodePolicy) -> dict[str, Taken]:
         """Take back what was said before a retraction that everybody knows and that does not cover it by its stamp."""
         hive_ms = at.trusted_ms() if self._said_ms else None
         if hive_ms is None or self._policy.time.is_disputed(at.now):
@@ -288,7 +288,7 @@ class ClockSkewRetraction:
             if self._was_taken_back_since(assertion.assertion, hive_ms, hive_ms - (at.now.mono_ms - said_ms))
         )
 
-    def _retracted(self, partition: str, assertion: Sealed, hive_ms: int, at: PolicyNow) -> Taken:
+    def _retracted(self, partition: str, assertion: Sealed, hive_ms: int, at: NodePolicy) -> Taken:
         fact_id, agent = assertion.assertion.fact_id, assertion.assertion.agent
         return self._shares[partition].remove(fact_id, [assertion.dot], agent, "retracted", self._clock.tick(hive_ms), at)
 

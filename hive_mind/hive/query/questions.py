@@ -9,7 +9,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send, Tally
-from hive_mind.hive.policy.node_policy import PolicyNow
+from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import Asker, ListScatter, TallyScatter, page, rows_that_fit, wordings_that_fit
 from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
@@ -163,7 +163,7 @@ class Questions:
         self._read_set_of_all: tuple[ReplicaSet, ...] | None = None
         self._sets: dict[str, ReplicaSet] = {}
 
-    def ask(self, event: Ask, at: PolicyNow) -> list[Effect]:
+    def ask(self, event: Ask, at: NodePolicy) -> list[Effect]:
         """Begin a search; one of this node alone is answered at once."""
         if event.is_local:
             return [Done(event.request, self._gather_here(event, at))]
@@ -173,7 +173,7 @@ class Questions:
         scatter = Scatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, at.now.mono_ms, favoured)
         return self._begin(event.request, scatter, at)
 
-    def fetch(self, event: Fetch, at: PolicyNow) -> list[Effect]:
+    def fetch(self, event: Fetch, at: NodePolicy) -> list[Effect]:
         topology = self._partitions.topology
 
         def may_hold(id: str, replica_set: ReplicaSet) -> bool:
@@ -183,19 +183,19 @@ class Questions:
         scatter = FetchScatter(event, read_set, self._node, self._settings, self.latencies, now_ms, may_hold)
         return self._begin(event.request, scatter, at)
 
-    def listed(self, event: Listing, at: PolicyNow) -> list[Effect]:
+    def listed(self, event: Listing, at: NodePolicy) -> list[Effect]:
         return self._begin(event.request, ListScatter(event, self._asker(), at.now.mono_ms), at)
 
-    def tallied(self, event: Tally, at: PolicyNow) -> list[Effect]:
+    def tallied(self, event: Tally, at: NodePolicy) -> list[Effect]:
         return self._begin(event.request, TallyScatter(event, self._asker(), at.now.mono_ms), at)
 
-    def take(self, sender: str, reply: SearchReply, at: PolicyNow) -> list[Effect]:
+    def take(self, sender: str, reply: SearchReply, at: NodePolicy) -> list[Effect]:
         """A reply came; one that nobody waits for changes nothing."""
         request = reply.query if reply.query in self._asking else reply.query.removesuffix(FOR_MORE)
         scatter = self._asking.get(request)
         return [] if scatter is None else self._continue(request, scatter.take(sender, reply, at.now.mono_ms), at)
 
-    def tick(self, at: PolicyNow) -> list[Effect]:
+    def tick(self, at: NodePolicy) -> list[Effect]:
         asking = list(self._asking.items())
         return [effect for request, scatter in asking for effect in self._continue(request, scatter.tick(at.now.mono_ms), at)]
 
@@ -207,7 +207,7 @@ class Questions:
     def rearranged(self) -> None:
         self._sets, self._read_set_of_all = {}, None
 
-    def answer(self, request: SearchRequest, at: PolicyNow) -> SearchReply | None:
+    def answer(self, request: SearchRequest, at: NodePolicy) -> SearchReply | None:
         """This replica's results. None: asked about a topology, or for rows, that this node does not know."""
         if isinstance(request, FactsRequest):
             facts_held = ((id, self._replica.fact(id, at)) for id in request.fact_ids)
@@ -235,16 +235,16 @@ class Questions:
                 worded, is_cut = self._replica.worded(request.after, wordings_that_fit(request.bytes_max), at)
                 return TallyReply(query, name, worded, missing, is_cut)
 
-    def _gather_here(self, event: Ask, at: PolicyNow) -> Gathered:
+    def _gather_here(self, event: Ask, at: NodePolicy) -> Gathered:
         pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, at)
         holders = dict.fromkeys(pool.ids, self._node)
         return Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=at.hive_ms())
 
-    def _begin(self, request: str, scatter: _Scatter, at: PolicyNow) -> list[Effect]:
+    def _begin(self, request: str, scatter: _Scatter, at: NodePolicy) -> list[Effect]:
         self._asking[request] = scatter
         return self._continue(request, scatter.start(at.now.mono_ms), at)
 
-    def _continue(self, request: str, effects: Iterable[Send | SearchLocal], at: PolicyNow) -> list[Effect]:
+    def _continue(self, request: str, effects: Iterable[Send | SearchLocal], at: NodePolicy) -> list[Effect]:
         scatter = self._asking[request]
         if not scatter.is_done:
             return list(effects)

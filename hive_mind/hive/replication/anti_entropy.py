@@ -21,7 +21,7 @@ import msgspec
 from hive_mind.crdt.reconcile import listing
 from hive_mind.hive import Chance
 from hive_mind.hive.effects import Now, Record, Send, Taken
-from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
+from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.hive.replication import Gossip, GossipSettings
 from hive_mind.hive.replication.exchange import NAMED_MAX, Exchanges
 from hive_mind.hive.replication.partition_replica import PartitionReplica
@@ -168,7 +168,7 @@ class AntiEntropy:
         taken_over = self._handing_over.proofs(sender, offer, shares)
         return records, [Send((sender,), _with_holdings(message, complete, nothing, taken_over)) for message in messages]
 
-    def on_step(self, sender: str, step: SyncStep, at: PolicyNow) -> tuple[dict[str, Taken], list[Record], list[Send]]:
+    def on_step(self, sender: str, step: SyncStep, at: NodePolicy) -> tuple[dict[str, Taken], list[Record], list[Send]]:
         """Results of a step: changes, further records, and messages to send."""
         if not self.exchanges.admits(sender, step):
             return {}, [], []

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hive_mind.hive.effects import Delete, Held, Kept, Promotion, Put, Record, Retracted, SetAside, Taken, by_partition
 from hive_mind.hive.policy.admission import malformed
-from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow, lifetime
+from hive_mind.hive.policy.node_policy import NodePolicy, lifetime
 from hive_mind.hive.replica import Shares
 from hive_mind.hive.replication.partition_replica import BEYOND, SEEN, PartitionReplica
 from hive_mind.hive.topology import Topology
@@ -106,7 +106,7 @@ class Partitions:
         return tuple(sorted((moving | set(self.topology.peers(self.node))) - {self.node}))
 
     def promote(
-        self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], at: PolicyNow
+        self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], at: NodePolicy
     ) -> tuple[list[Held], dict[str, Taken]]:
         """Assert for agents. Earlier equal assertions of the same agent are held already."""
         outcomes: list[Held] = []
@@ -137,7 +137,7 @@ class Partitions:
         return all(voice.agent != assertion.agent or self._policy.is_taken_back(voice) for voice in live)
 
     def retract(
-        self, fact_id: str, by: str, stamp: Stamp, at: PolicyNow, *, is_for_all: bool
+        self, fact_id: str, by: str, stamp: Stamp, at: NodePolicy, *, is_for_all: bool
     ) -> tuple[Retracted, dict[str, Taken]]:
         """Take back what an agent asserted, as far as this node knows it; or everything it has, for a moderator."""
         is_known, removed = False, 0
@@ -152,17 +152,17 @@ class Partitions:
         refused = "only its author or a moderator may take it back" if is_known and not removed else ""
         return Retracted(fact_id, removed, refused), shares
 
-    def expired(self, at: PolicyNow) -> list[tuple[str, Sealed]]:
+    def expired(self, at: NodePolicy) -> list[tuple[str, Sealed]]:
         return [(name, sealed) for name, share in self.shares.items() for sealed in share.all_sealed() if at.is_expired(sealed)]
 
-    def collect(self, stamp: Stamp, at: PolicyNow) -> dict[str, Taken]:
+    def collect(self, stamp: Stamp, at: NodePolicy) -> dict[str, Taken]:
         return by_partition(
             (name, self.shares[name].remove(assertion.assertion.fact_id, [assertion.dot], self.node, "expired", stamp, at))
             for name, assertion in self.expired(at)
         )
 
     def withdraw(
-        self, fact_ids: Iterable[str], by: str, stamp: Stamp, at: PolicyNow, *, is_just_written: bool = False
+        self, fact_ids: Iterable[str], by: str, stamp: Stamp, at: NodePolicy, *, is_just_written: bool = False
     ) -> dict[str, Taken]:
         """Remove what a retraction or redaction covers that everybody knows of.
 
@@ -176,7 +176,7 @@ class Partitions:
             if (dots := [assertion.dot for assertion in share.assertions(id) if covers(assertion.assertion)])
         )
 
-    def disown(self, at: PolicyNow) -> dict[str, Taken]:
+    def disown(self, at: NodePolicy) -> dict[str, Taken]:
         """Let go of what revoked keys said. What this node lost so, its authors must assert again."""
         shares: dict[str, Taken] = {}
         for name, share in self.shares.items():
@@ -186,7 +186,7 @@ class Partitions:
                 self.note_loss()
         return shares
 
-    def forget_old(self, before_ms: int, at: PolicyNow) -> dict[str, Taken]:
+    def forget_old(self, before_ms: int, at: NodePolicy) -> dict[str, Taken]:
         """Forget proofs that are older, and what is beyond the limits."""
         return by_partition(
             (name, taken_share)
@@ -374,7 +374,7 @@ class Partitions:
         self._unheard.pop(partition, None)
         return [Delete(INCOMING, _key(partition))] if self.sources.pop(partition, None) else []
 
-    def _assertion(self, promotion: Promotion, stamp: Stamp, at: PolicyNow) -> Assertion:
+    def _assertion(self, promotion: Promotion, stamp: Stamp, at: NodePolicy) -> Assertion:
         settings = self._policy.settings
         span = lifetime(promotion.ttl_ms, at.trusted_ms(), settings.expiry)
         id = fact_id(promotion.statement.content, settings.tenant)

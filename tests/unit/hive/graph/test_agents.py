@@ -24,7 +24,7 @@ def test_agents_are_dealt_to_nodes_in_turn_or_put_where_they_are_wanted():
 
 
 def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
-    assert hive.host.nodes[hive.agents()["bo"].node].policy.trust("ines", Now(0, 0)) == 1.0
+    assert hive.host.nodes[hive.agents()["bo"].node].policy.at(Now(0, 0)).trust("ines") == 1.0
     assert hive.update_trust("ines", 99.0, by=MODERATOR) == 2.0
     assert hive.update_trust("ines", -1.0, by=MODERATOR) == 0.0
     with pytest.raises(InvalidInput, match="only moderators write"):

@@ -35,7 +35,7 @@ def test_merging_brings_facts_embeddings_agents_trust_and_times_to_live():
     assert mine == theirs
     assert (len(mine.assertion.statement.vector), mine.assertion.ttl_ms) == (128, HOUR_MS)
     assert node.registry.get("agent/sol") == {"domain": "pumps", "node": "n0"}
-    assert node.policy.trust("ines", Now(0, 0)) == 1.5
+    assert node.policy.at(Now(0, 0)).trust("ines") == 1.5
     assert contents(here.query_facts("pump")) == [PUMP]
 
 

@@ -60,7 +60,7 @@ def test_a_restarted_node_knows_what_it_knew():
     hive.boot("n2")
 
     assert entries(hive, "n2") == before
-    assert hive.nodes["n2"].policy.trust("ines", hive.clock()) == 1.5
+    assert hive.nodes["n2"].policy.at(hive.clock()).trust("ines") == 1.5
 
 
 def test_a_moderator_that_was_dismissed_moderates_no_more_and_what_it_did_stays():
@@ -74,7 +74,7 @@ def test_a_moderator_that_was_dismissed_moderates_no_more_and_what_it_did_stays(
     hive.clock.pass_(10)
 
     assert hive.write("n1", "trust/bo", "2", by="ann") != ""
-    assert hive.nodes["n2"].policy.trust("bo", hive.clock()) == 0.5
+    assert hive.nodes["n2"].policy.at(hive.clock()).trust("bo") == 0.5
     assert hive.take_back("n2", by="ann")[0].refused != ""
 
 
@@ -143,7 +143,7 @@ def test_an_entry_from_ten_years_ahead_does_not_win_for_ever():
     assert hive.write("n0", "trust/ines", "1.5") == ""
     hive.wait(90_000)
 
-    assert [hive.nodes[name].policy.trust("ines", hive.clock()) for name in hive.topology.nodes] == [1.5, 1.5, 1.5]
+    assert [hive.nodes[name].policy.at(hive.clock()).trust("ines") for name in hive.topology.nodes] == [1.5, 1.5, 1.5]
 
 
 def test_what_was_written_by_a_clock_that_ran_ahead_is_written_again_also_after_a_restart():

@@ -96,7 +96,7 @@ def test_trust_moderators_quarantine_and_retractions_hold_on():
     other = moved(hive, sharded())
 
     node = other.nodes["n3"]
-    assert (node.policy.trust("ines", other.clock()), node.policy.is_moderator("max")) == (1.5, True)
+    assert (node.policy.at(other.clock()).trust("ines"), node.policy.is_moderator("max")) == (1.5, True)
     assert known(other) == {}
     statuses = [fact.status for name in other.nodes if (fact := other.fact(name)) is not None]
     assert set(statuses) == {"quarantined"}

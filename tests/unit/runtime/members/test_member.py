@@ -162,7 +162,7 @@ async def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_wo
     assert await ben.do(api.Trust(to="cleo")) == {"agent": "cleo", "trust": 1.0}
     assert (await ben.do(api.Rate(to="cleo", good=False)))["trust"] == 1.0, "no moderator knows ben yet"
     await ann.do(api.Rate(to="ben", good=True))
-    await until(lambda: both[1].member.node.policy.trust("ben", system_clock()) > 1.0)
+    await until(lambda: both[1].member.node.policy.at(system_clock()).trust("ben") > 1.0)
     once = (await ben.do(api.Rate(to="cleo", good=False)))["trust"]
     assert 1.0 > once > (await ben.do(api.Rate(to="cleo", good=False)))["trust"]
     with pytest.raises(InvalidInput, match="and 'ben' is not one"):
@@ -173,7 +173,7 @@ async def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_wo
         await ben.do(api.Rate(to="ben", good=True))
 
     assert (await ann.do(api.Trust(to="cleo", trust=1.5)))["trust"] == 1.5
-    await until(lambda: both[1].member.node.policy.trust("cleo", system_clock()) == 1.5)
+    await until(lambda: both[1].member.node.policy.at(system_clock()).trust("cleo") == 1.5)
 
 
 async def test_what_a_moderator_took_back_is_not_taken_back_again_by_the_same_request(town: Town) -> None:
