@@ -68,10 +68,9 @@ def _is_any_path(info: Any) -> bool:
     return not is_checked and info.file_okay and info.dir_okay
 
 
-def read_plain_values() -> None:
-    """From now on, in this process. Versions of typer that read values themselves stay as they are."""
-    if (adapted := getattr(typer.core, "build_runtime_param", None)) is not None:
-        setattr(typer.core, "build_runtime_param", lambda described: PlainValues(described, adapted))  # noqa: B010
+# Versions of typer that read values themselves stay as they are.
+if (adapted := getattr(typer.core, "build_runtime_param", None)) is not None:
+    setattr(typer.core, "build_runtime_param", lambda described: PlainValues(described, adapted))  # noqa: B010
 
 
 _EPILOG = examples(
@@ -170,9 +169,6 @@ _OF_FLEETS = (
     ),
 )
 ENTRIES = {entry.name: entry for entry in (*_GENERAL, *_OF_FLEETS)}
-
-
-read_plain_values()
 
 
 def _new(**settings_of_typer: Any) -> typer.Typer:

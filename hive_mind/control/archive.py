@@ -96,9 +96,10 @@ class _Import:
                 snapshot = await asyncio.to_thread(self._snapshot)
                 lines = 0
                 for agent in self.archive.agents:
-                    restored = await _restored(self.staging, agent, partial(self.archive.each_line, f"agents/{agent}.jsonl"))
-                    snapshot = _without_former(snapshot, agent, restored.former)
-                    lines += restored.lines
+                    of_agent = partial(self.archive.each_line, f"agents/{agent}.jsonl")
+                    count, former = await _restored(self.staging, agent, of_agent)
+                    snapshot = _without_former(snapshot, agent, former)
+                    lines += count
                     if self.archive.has(f"agents/{agent}.sources"):
                         _restore_sources(self.staging / "agents" / agent, self.archive.text(f"agents/{agent}.sources"))
                 moved = await self._settled(snapshot)
@@ -206,20 +207,13 @@ def _refuse_taken(work: _Import) -> None:
             raise InvalidInput(f"{home / target} is there already: remove it, or import into another home")
 
 
-@dataclass(frozen=True, slots=True)
-class _Restored:
+async def _restored(home: Path, agent: str, lines: Lines) -> tuple[int, frozenset[str]]:
     """How many lines an agent remembers, and the ids of facts that are not current any more."""
-
-    lines: int
-    former: frozenset[str]
-
-
-async def _restored(home: Path, agent: str, lines: Lines) -> _Restored:
     try:
         async with unindexed(settings_at(home), agent) as target:
             import_result = await import_all(lines, target.keep, target.meta)
             former = [fact.id async for facts in target.store.facts() for fact in facts if not fact.is_current]
-            return _Restored(import_result.lines, frozenset(former))
+            return import_result.lines, frozenset(former)
     except InvalidInput as error:
         raise InvalidInput(f"what {agent} remembers can't be read: {error}") from error
 

@@ -34,7 +34,7 @@ from hive_mind.control.planning.desired import Desired, desired
 from hive_mind.control.platforms import Platform, Running
 from hive_mind.control.remembering import BACK_OFF, Remembered, movers_seal, renew
 from hive_mind.control.state import FleetState, discard_former
-from hive_mind.control.status import AgentView, FleetStatus
+from hive_mind.control.status import FleetStatus
 from hive_mind.control.status.conditions import shortcomings
 from hive_mind.control.surroundings import MoveFacts, Patience, Report, Surroundings, behind, is_done, until
 from hive_mind.counted import counted
@@ -359,7 +359,10 @@ class KeptFacts:
     def filled_in(self, status: FleetStatus) -> FleetStatus:
         """The same with the facts of those agents."""
         views = tuple(
-            msgspec.structs.replace(agent, facts=self.of(agent.name)) if _is_mute(agent) else agent for agent in status.agents
+            agent
+            if agent.facts or (agent.pid and agent.phase != "silent")
+            else msgspec.structs.replace(agent, facts=self.of(agent.name))
+            for agent in status.agents
         )
         return msgspec.structs.replace(status, agents=views, facts=sum(agent.facts for agent in views))
 
@@ -375,7 +378,3 @@ class KeptFacts:
                 self._counted[agent] = stamp, sum(fact.is_current for fact in kept_facts(self._settings, agent))
             return self._counted[agent][1]
         return 0
-
-
-def _is_mute(agent: AgentView) -> bool:
-    return not agent.facts and (not agent.pid or agent.phase == "silent")

@@ -49,9 +49,13 @@ async def called(
 
     `progress` gets how far it is, of requests that report.
     """
-    path, body = f"/v1/agents/{agent}", msgspec.json.encode({"do": request, **fields})
+    path = f"/v1/agents/{agent}"
     if progress is None:
-        return await asked_patiently(lambda: _replied(contact, agent, path, body, silence_s))
+
+        async def replied() -> Any:
+            return reply_of(agent, await said(contact, "POST", path, {"do": request, **fields}, silence_s=silence_s))
+
+        return await asked_patiently(replied)
     in_events = msgspec.json.encode(fields)
     return await asked_patiently(lambda: _reported(contact, agent, f"{path}/{request}", in_events, silence_s, progress))
 
@@ -156,11 +160,6 @@ async def members_of(contact: Contact, timeout_s: float) -> tuple[MembersSeen, .
 async def evict(contact: Contact, member: str, timeout_s: float) -> None:
     """Let it put a member out of its hive."""
     reply_of(contact.process, await said(contact, "POST", "/v1/evict", {"member": member}, silence_s=timeout_s))
-
-
-async def _replied(contact: Contact, agent: str, path: str, body: bytes, silence_s: float) -> Any:
-    async with aclosing(_pieces(contact, request_bytes("POST", path, contact.token, body), silence_s)) as pieces:
-        return reply_of(agent, b"".join([piece async for _, piece in pieces]))
 
 
 async def _reported(contact: Contact, agent: str, path: str, body: bytes, silence_s: float, progress: Progress) -> Any:

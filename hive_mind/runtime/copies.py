@@ -155,10 +155,10 @@ def has_lines_of(path: Path, wanted: Sequence[Erasure]) -> bool:
 
 
 def _has_any(value: object, erasures: Erasures) -> bool:
-    def is_it(text: str) -> bool:
-        return erasures.covers_agent(text) or erasures.covers_source(text) or erasures.covers_fact(text, [text])
-
-    return any(map(is_it, _texts_in(value)))
+    return any(
+        erasures.covers_agent(text) or erasures.covers_source(text) or erasures.covers_fact(text, [text])
+        for text in _texts_in(value)
+    )
 
 
 def _texts_in(value: Any) -> Iterator[str]:

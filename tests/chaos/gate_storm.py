@@ -25,7 +25,7 @@ import psutil
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.control.controller import HiveController
-from hive_mind.control.processes import private_redis
+from hive_mind.control.processes.private_redis import RedisFiles
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError
 from hive_mind.judge.items import OPENED, PREFIX, Decision, ItemView
@@ -169,7 +169,8 @@ class GateStorm(FleetStorm):
             return applying.pid if applying.poll() is None else 0
         folder = FleetFolder(self._home, FLEET)
         if what == "broker":
-            return private_redis.state(folder.path).pid
+            server = RedisFiles(folder.path / "redis").running()
+            return server.pid if server else 0
         workers = self._workers()
         if what == "desk":
             hosts = folder.state().allocation

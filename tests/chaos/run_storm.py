@@ -24,7 +24,7 @@ from typing import Any
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.control.controller import HiveController
-from hive_mind.control.processes import private_redis
+from hive_mind.control.processes.private_redis import RedisFiles
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError
 from hive_mind.judge.items import Decision, ItemView
@@ -171,7 +171,8 @@ class RunStorm(FleetStorm):
     def _kill_one(self, what: str) -> None:
         folder = FleetFolder(self._home, FLEET)
         if what == "broker":
-            pid = private_redis.state(folder.path).pid
+            server = RedisFiles(folder.path / "redis").running()
+            pid = server.pid if server else 0
         else:
             file = folder.path / "run" / f"{what}.json"
             pid = int(json.loads(file.read_bytes())["pid"]) if file.exists() else 0

@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hive_mind import __version__
-from hive_mind.cli.output import printable, short_id, show, show_indented, show_json, show_prose, shown_source
+from hive_mind.cli.output import (
+    printable,
+    say,
+    short_id,
+    show,
+    show_indented,
+    show_json,
+    show_prose,
+    shown_source,
+    spell_out_unknown_characters,
+)
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
 from hive_mind.model.fact import FORGOTTEN, fact_of
@@ -36,8 +46,13 @@ def asked_and_answered(arguments: Sequence[str]) -> bool:
     """Whether this was such a question, and its answer is printed."""
     if (options := _given(arguments)) is None or (reply := _reply(options)) is None:
         return False
+    agent = options.get("agent") or _AGENT
+    request = {"question": options["question"], "fleet": _FLEET, "agent": agent}
     try:
-        _show(options, reply)
+        spell_out_unknown_characters()
+        say(f"using agent {agent} of fleet {_FLEET}", style="dim")
+        show_reply(request, reply, is_json=options.get("output") == "json", explain="explain" in options)
+        sys.stdout.flush()
     except OSError:
         # No reader, or no room: the command says so.
         return False
@@ -67,8 +82,6 @@ def _given(arguments: Sequence[str]) -> dict[str, str] | None:
 
 def _reply(options: dict[str, str]) -> Any:
     """The answer of the one process of the only fleet, the resident; None where the whole command line has to look at it."""
-    from hive_mind.cli.output import printable
-
     limit, agent = options.get("limit", str(LIMIT)), options.get("agent") or _AGENT
     if not _NUMBER.fullmatch(limit) or not _NAME.fullmatch(agent):
         return None
@@ -91,23 +104,19 @@ def _reply(options: dict[str, str]) -> Any:
 
 
 def _called(contact: Any, agent: str, request: dict[str, object], timeout_s: float) -> Any:
+    def on_beat(waited_s: float) -> None:
+        say(waiting_line(_FLEET, waited_s), style="dim")
+
     sent = request_bytes("POST", f"/v1/agents/{agent}/ask", contact["token"], json.dumps(request).encode())
     try:
-        reply = json.loads(body_within(int(contact["port"]), sent, timeout_s, _say_waiting))
+        reply = json.loads(body_within(int(contact["port"]), sent, timeout_s, on_beat))
     except TimeoutError:
         _give_up(contact, timeout_s)
     return reply["ok"]
 
 
-def _say_waiting(waited_s: float) -> None:
-    from hive_mind.cli.output import say
-
-    say(waiting_line(_FLEET, waited_s), style="dim")
-
-
 def _give_up(contact: Any, timeout_s: float) -> NoReturn:
     """The command itself would only wait for the same process again."""
-    from hive_mind.cli.output import say
     from hive_mind.runtime.asking import silence
     from hive_mind.runtime.workers import Contact
 
@@ -116,17 +125,6 @@ def _give_up(contact: Any, timeout_s: float) -> NoReturn:
     )
     say(f"error: {silence(process, timeout_s)}", style="red")
     sys.exit(_FAILED)
-
-
-def _show(options: dict[str, str], reply: Any) -> None:
-    from hive_mind.cli.output import say, spell_out_unknown_characters
-
-    spell_out_unknown_characters()
-    agent = options.get("agent") or _AGENT
-    say(f"using agent {agent} of fleet {_FLEET}", style="dim")
-    request = {"question": options["question"], "fleet": _FLEET, "agent": agent}
-    show_reply(request, reply, is_json=options.get("output") == "json", explain="explain" in options)
-    sys.stdout.flush()
 
 
 Reply = Mapping[str, Any]

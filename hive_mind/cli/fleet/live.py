@@ -105,7 +105,8 @@ def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], heigh
     """The whole screen, in this many lines."""
     now = f"{datetime.now(UTC):%H:%M:%S} UTC"
     wrong = [Text(line, style="red") for line in broken_conditions(status)]
-    logged = [Text(), Text("last lines", style="bold"), *map(_log_line, lines)] if lines else []
+    texts = [Text(printable(f"{line.process}  {line.text}"), "dim", no_wrap=True, overflow="ellipsis") for line in lines]
+    logged = [Text(), Text("last lines", style="bold"), *texts] if lines else []
     # Titles, and the empty lines between tables.
     left = height - len(wrong) - len(logged) - 5
     processes, agents = process_rows(status, rates), agent_rows(status.agents)
@@ -149,10 +150,6 @@ def process_rows(status: "FleetStatus", rates: Rates) -> list[tuple[Cell, ...]]:
         )
         for process in status.processes
     ]
-
-
-def _log_line(line: LogLine) -> Text:
-    return Text(printable(f"{line.process}  {line.text}"), style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _share(cores: float | None) -> str:

@@ -15,6 +15,7 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from itertools import pairwise
+from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, get_origin, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, field_validator
@@ -109,6 +110,13 @@ def off(value: Any) -> Any:
 OFF = BeforeValidator(off)
 
 
+def _in_short(field: str, form: Any, *kinds: type) -> BeforeValidator:
+    """A section that may be written as its one field that matters most, in these kinds; the published schema knows both forms."""
+    return BeforeValidator(
+        lambda section: {field: section} if isinstance(section, kinds) else section, json_schema_input_type=form
+    )
+
+
 IdentityMode = Literal["off", "warn", "require"]
 
 
@@ -126,11 +134,7 @@ class Identity(ManifestSection):
     )
 
 
-def _with_mode(value: Any) -> Any:
-    return {"mode": value} if value is None or isinstance(value, str | bool) else value
-
-
-WrittenIdentity = Annotated[Identity, BeforeValidator(_with_mode, json_schema_input_type=Identity | IdentityMode)]
+WrittenIdentity = Annotated[Identity, _in_short("mode", Identity | IdentityMode, str, bool, NoneType)]
 
 
 # A back end's name is a string, which pydantic checks.
@@ -265,15 +269,13 @@ class Agent(ManifestSection):
     )
 
 
-def _url(url: str) -> str:
-    # YAML takes `bus: memory:` for a key of its own, so the word alone is what people write.
-    return "memory:" if url == "memory" else url
-
-
 class Bus(ManifestSection, worker.BusConfig):
     """The message bus between processes. May be written as its URL alone."""
 
-    url: Annotated[str, AfterValidator(_url)] = Field("", description=f"{in_words()}; by default what several processes need.")
+    # YAML takes `bus: memory:` for a key of its own, so the word alone is what people write.
+    url: Annotated[str, AfterValidator(lambda url: "memory:" if url == "memory" else url)] = Field(
+        "", description=f"{in_words()}; by default what several processes need."
+    )
 
 
 class Gossip(ManifestSection, MembershipSettings, GossipSettings):
@@ -357,25 +359,15 @@ class Platform(ManifestSection):
     autoscaling: bool = Field(False, description="kubernetes: render a KEDA scaler too.")
 
 
-def _with_kind(section: Any) -> Any:
-    return {"kind": section} if isinstance(section, str) else section
-
-
-def _with_url(section: Any) -> Any:
-    return {"url": section} if isinstance(section, str) else section
-
-
-def _store_today(section: Any) -> Any:
-    return "sqlite" if section == "kuzu" else section
-
-
 _Store = Annotated[
-    Literal["sqlite", "memory"], BeforeValidator(_store_today, json_schema_input_type=Literal["sqlite", "memory", "kuzu"])
+    Literal["sqlite", "memory"],
+    BeforeValidator(
+        lambda name: "sqlite" if name == "kuzu" else name, json_schema_input_type=Literal["sqlite", "memory", "kuzu"]
+    ),
 ]
-# A section may be written as the one word that matters most; the published schema knows both forms.
-_Topology = Annotated[Topology, BeforeValidator(_with_kind, json_schema_input_type=Topology | TopologyName)]
-_Bus = Annotated[Bus, BeforeValidator(_with_url, json_schema_input_type=Bus | str)]
-_Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_type=Platform | PlatformKind)]
+_Topology = Annotated[Topology, _in_short("kind", Topology | TopologyName, str)]
+_Bus = Annotated[Bus, _in_short("url", Bus | str, str)]
+_Platform = Annotated[Platform, _in_short("kind", Platform | PlatformKind, str)]
 
 
 class Spec(ManifestSection):

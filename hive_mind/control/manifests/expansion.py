@@ -58,7 +58,8 @@ def _counted(agent: Agent, model: str) -> Iterator[Agent]:
 
 def _dealt(agents: Sequence[Agent], groups: tuple[str, ...], before: Mapping[str, str]) -> tuple[Agent, ...]:
     names = {agent.name for agent in agents if not agent.group}
-    settled = [agent if agent.group else _in_group(agent, _still(agent, groups, before)) for agent in agents]
+    still = {name: group for name, group in before.items() if group in groups}
+    settled = [agent if agent.group else _in_group(agent, still.get(agent.name, "")) for agent in agents]
     sizes = Counter(agent.group for agent in settled if agent.group)
     for number, agent in enumerate(settled):
         if not agent.group:
@@ -79,10 +80,6 @@ def _dealt(agents: Sequence[Agent], groups: tuple[str, ...], before: Mapping[str
 
 def _in_group(agent: Agent, group: str) -> Agent:
     return agent.model_copy(update={"group": group})
-
-
-def _still(agent: Agent, groups: tuple[str, ...], before: Mapping[str, str]) -> str:
-    return group if (group := before.get(agent.name, "")) in groups else ""
 
 
 # The capacity of this machine; a manifest that asks for more is a slip of the finger.

@@ -6,9 +6,10 @@ manifest can be kept, shown and compared: no message repeats what may be one.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from hive_mind import backends
@@ -216,10 +217,23 @@ def with_named_files(manifest: HiveManifest, folder: Path) -> HiveManifest:
 
 
 def file_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
-    yield from _retrieval_findings(manifest, folder)
+    if not leads_out(manifest.spec.retrieval.config):
+        yield from _failing(("spec", "retrieval", "config"), lambda: _with_retrieval(manifest, folder))
     yield from _rule_findings(manifest, folder)
-    yield from _worker_findings(manifest, folder)
+    for number, agent in enumerate(manifest.spec.agents):
+        if agent.worker and not leads_out(agent.worker):
+            yield from _failing(("spec", "agents", number, "worker"), partial(_with_worker, agent, folder, manifest))
     yield from _function_findings(manifest, folder)
+
+
+def _failing(path: TreePath, read: Callable[[], object]) -> Iterator[Finding]:
+    """The mistakes of a file that is named there."""
+    try:
+        read()
+    except (WorkerFileError, WorkspaceError) as error:
+        yield from (Finding(path, problem.in_file(error.file)) for problem in error.problems)
+    except (InvalidInput, OSError, ValueError) as error:
+        yield Finding(path, sentence_of(error))
 
 
 def without_effect(manifest: HiveManifest, folder: Path) -> tuple[str, ...]:
@@ -306,18 +320,6 @@ def _with_workers(manifest: HiveManifest, folder: Path) -> HiveManifest:
     return _changed(manifest, agents=[_with_worker(agent, folder, manifest) for agent in manifest.spec.agents])
 
 
-def _worker_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
-    for number, agent in enumerate(manifest.spec.agents):
-        path = ("spec", "agents", number, "worker")
-        if agent.worker and not leads_out(agent.worker):
-            try:
-                _with_worker(agent, folder, manifest)
-            except WorkerFileError as error:
-                yield from (Finding(path, problem.in_file(error.file)) for problem in error.problems)
-            except (InvalidInput, OSError, ValueError) as error:
-                yield Finding(path, sentence_of(error))
-
-
 def _with_worker(agent: Agent, folder: Path, manifest: HiveManifest) -> Agent:
     if not agent.worker or agent.worker.startswith("{"):
         return agent
@@ -347,18 +349,6 @@ def _with_retrieval(manifest: HiveManifest, folder: Path) -> HiveManifest:
     ranked = ranking_settings(_config(manifest, folder))
     fields = {name: getattr(ranked, name) for name in RANKED}
     return _changed(manifest, retrieval=manifest.spec.retrieval.model_copy(update=fields))
-
-
-def _retrieval_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
-    if leads_out(manifest.spec.retrieval.config):
-        return
-    path = ("spec", "retrieval", "config")
-    try:
-        _with_retrieval(manifest, folder)
-    except WorkspaceError as error:
-        yield from (Finding(path, problem.in_file(error.file)) for problem in error.problems)
-    except InvalidInput as error:
-        yield Finding(path, str(error))
 
 
 def _config(manifest: HiveManifest, folder: Path) -> RetrievalConfig:

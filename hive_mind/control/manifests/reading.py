@@ -46,15 +46,10 @@ def read_manifest(path: pathlib.Path, home: pathlib.Path | None = None) -> Sourc
 
     `home` has the credentials it refers to; without one it is that of the settings.
     """
-    text = _text_of(path)
-    return _read(text, path.absolute().parent, str(path), is_to_be_applied=True, home=home)
-
-
-def read_text(
-    text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool = False, home: pathlib.Path | None = None
-) -> Source:
-    """A manifest without a file. One that was applied before may name what is gone by now. Raises `ManifestError`."""
-    return _read(text, folder, name, is_to_be_applied=is_to_be_applied, home=home)
+    text, problems = text_of(path, MANIFEST)
+    if problems:
+        raise ManifestError(problems, str(path))
+    return read_text(text, path.absolute().parent, str(path), is_to_be_applied=True, home=home)
 
 
 def refuse_unresolved(source: Source, home: pathlib.Path) -> None:
@@ -82,14 +77,10 @@ def _refuse(findings: Iterable[Finding], tree: Tree, source: Source) -> None:
         raise ManifestError(in_order(faults), source.name)
 
 
-def _text_of(path: pathlib.Path) -> str:
-    text, problems = text_of(path, MANIFEST)
-    if problems:
-        raise ManifestError(problems, str(path))
-    return text
-
-
-def _read(text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool, home: pathlib.Path | None = None) -> Source:
+def read_text(
+    text: str, folder: pathlib.Path, name: str, *, is_to_be_applied: bool = False, home: pathlib.Path | None = None
+) -> Source:
+    """A manifest without a file. One that was applied before may name what is gone by now. Raises `ManifestError`."""
     if is_to_be_applied:
         # It is remembered with the fleet.
         refuse_unwritable_name(folder, "rename the folder, or put the manifest into another")

@@ -64,9 +64,9 @@ def impact_of_change(differing: Iterable[Change], config: WorkerConfig) -> Impac
         return "from now on it keeps what it knows on disk; what it had in memory ends with it", False
     expiry = config.tuning.standing.expiry
     if expiry.is_on:
-        if _is_turned_on(by_path.get("spec.lifecycle.forget")):
+        if (forget := by_path.get("spec.lifecycle.forget")) is not None and forget.new:
             return f"facts begin to fade, and those older than {expiry.max_age_hours:g} h are forgotten", True
-        if _is_shorter(by_path.get("spec.lifecycle.ttlHours")):
+        if (ttl := by_path.get("spec.lifecycle.ttlHours")) is not None and ttl.new < ttl.old:
             return f"facts are forgotten after {expiry.max_age_hours:g} h, sooner than before", True
     notes = [note for path, note in _NOTES.items() if any(name.startswith(path) for name in by_path)]
     fate = _KEPT if config.models.store != "memory" else _IN_MEMORY
@@ -134,14 +134,6 @@ def impact_of_move(desired: Desired, running: Mapping[str, Running], state: Flee
         f"{facts_shown} move to {desired.hive.id} with all evidence; {state.last_hive.id} is deleted then",
         False,
     )
-
-
-def _is_turned_on(change: Change | None) -> bool:
-    return change is not None and bool(change.new)
-
-
-def _is_shorter(change: Change | None) -> bool:
-    return change is not None and change.new < change.old
 
 
 Kind = Literal["move", "create", "update", "restart", "replace", "learn", "delete"]
@@ -305,12 +297,8 @@ def _lesson(agent: AgentConfig, status: AgentStatus, paths: tuple[str, ...], bef
 
 def _why_changed(process: Running, differing: tuple[Change, ...]) -> str:
     names = ", ".join(change.path for change in differing[:3])
-    remainder = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
-    return (
-        f"other settings: {names}{remainder}"
-        if process.is_alive
-        else f"it is not running, and has other settings now: {names}{remainder}"
-    )
+    names += f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+    return f"{'other settings' if process.is_alive else 'it is not running, and has other settings now'}: {names}"
 
 
 def _why_restarted(process: Running) -> str:

@@ -24,8 +24,6 @@ from hive_mind.control.manifests import (
     ManifestSection,
     Mcp,
     Notify,
-    Promotion,
-    Retrieval,
     Spec,
     Trigger,
 )
@@ -80,10 +78,6 @@ def tuning(spec: Spec, quota_per_agent: int) -> HiveSettings:
     return filled(HiveSettings, spec.lifecycle, standing=standing, gossip=gossip, scatter=scatter)
 
 
-def gate(promotion: Promotion) -> PromotionSettings:
-    return filled(PromotionSettings, promotion, allowed_instructions=tuple(sorted(promotion.allowed_instructions)))
-
-
 def desk_of(spec: Spec) -> str:
     return spec.judge.desk or spec.queen.agent or names_of(spec.agents[0])[0]
 
@@ -104,10 +98,6 @@ def watch(spec: Spec, agents: Iterable[str]) -> WatchConfig:
         return WatchConfig()
     domains = {name: tuple(filter(None, (agent.domain,))) for agent in spec.agents for name in names_of(agent)}
     return filled(WatchConfig, health, watcher=health.agent, queen=queen, agents=domains)
-
-
-def ranking(retrieval: Retrieval) -> RankingSettings:
-    return filled(RankingSettings, retrieval, refine_within_ms=retrieval.deadline_ms)
 
 
 def models(spec: Spec) -> ModelsConfig:
@@ -253,14 +243,16 @@ class _Shared:
             agents=tuple(self._agent(agent) for agent in specs),
             bus=self.bus,
             models=self._absolute_models(),
-            gate=gate(spec.promotion),
+            gate=filled(
+                PromotionSettings, spec.promotion, allowed_instructions=tuple(sorted(spec.promotion.allowed_instructions))
+            ),
             review=self.review,
             watch=watch(spec, agent_names),
             notify=self._notify(spec.notify),
             mcp=tuple(self._mcp(mcp) for mcp in spec.mcp),
             tuning=tuning(spec, self.hive.quota_per_agent),
             membership=filled(MembershipSettings, spec.gossip),
-            ranking=ranking(spec.retrieval),
+            ranking=filled(RankingSettings, spec.retrieval, refine_within_ms=spec.retrieval.deadline_ms),
             domain_routing=spec.topology.domain_routing,
             ask_deadline_ms=spec.retrieval.deadline_ms,
             seen=filled(SeenConfig, spec.observability),

@@ -110,11 +110,6 @@ def secret_files(workers: Iterable[Contained], keys: Keys) -> dict[str, str]:
     return {worker.key_file: worker.config.process for worker in workers if worker.config.process in keys.ids}
 
 
-def credential_variable(name: str) -> str:
-    """The variable, and the secret, that a container has instead of a credential. Two names never become one."""
-    return f"HIVE_MIND_CREDENTIAL_{name.replace('-', '_').upper()}"
-
-
 def label(text: str, chars_max: int) -> str:
     """A name that DNS takes: itself where it can be, else its beginning and a hash."""
     plain = re.sub(r"-{2,}", "-", re.sub(r"[^a-z0-9-]", "-", text.lower())).strip("-")
@@ -189,8 +184,8 @@ def _there(match: re.Match[str], folder: Path, files: dict[str, str]) -> str:
     if match[1] is None:
         return match[0]
     if match[1] == "credential":
-        # Those of this machine stay on it: a container gets its secrets where it is run.
-        return f"${{env:{credential_variable(match[2])}}}"
+        # Those of this machine stay on it: a container gets its secrets where it is run. Two names never become one.
+        return f"${{env:HIVE_MIND_CREDENTIAL_{match[2].replace('-', '_').upper()}}}"
     name = match[2]
     path = folder / name
     shown_path = str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)

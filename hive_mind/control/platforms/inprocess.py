@@ -4,7 +4,6 @@ Each holds a lock as a local worker does, so that nobody takes a fleet that runs
 """
 
 import asyncio
-import fcntl
 import logging
 import os
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime.workers import Contact, MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.worker import Worker, open_worker
-from hive_mind.safe_files import is_locked
+from hive_mind.safe_files import is_locked, note_holder, try_lock
 
 _log = logging.getLogger(__name__)
 
@@ -114,15 +113,12 @@ class InProcessPlatform:
             return
         path = private_folder(self._folder) / f"{process}.lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(descriptor):
             os.close(descriptor)
             # Another platform of this very process may have it.
             self._refuse_elsewhere(process)
             return
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        note_holder(descriptor, os.getpid())
         self._locks[process] = descriptor
 
     def _unlock(self, process: str) -> None:

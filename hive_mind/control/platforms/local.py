@@ -66,7 +66,7 @@ class LocalPlatform:
         files = ProcessFiles(self._folder, process)
         until = time.monotonic() + timeout_s
         await end_all(process, files.running, lambda: files.is_taken, until)
-        files.unconfigure()
+        files.config.unlink(missing_ok=True)
         # One that had only just begun may have shown itself now, or finds nothing to run and ends.
         await end_all(process, files.running, lambda: files.is_taken, until)
         files.forget()

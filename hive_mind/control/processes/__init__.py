@@ -86,9 +86,6 @@ class ProcessFiles:
         self.forget()
         write_whole(self.config, config.packed())
 
-    def unconfigure(self) -> None:
-        self.config.unlink(missing_ok=True)
-
     def note(self, identity: Identity) -> None:
         write_whole(self._begun, msgspec.json.encode(identity))
 

@@ -14,7 +14,6 @@ started it died, and whether there is one is never a guess.
 """
 
 import asyncio
-import fcntl
 import importlib.util
 import os
 import secrets
@@ -33,7 +32,7 @@ from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.process_identity import Identity, identity_of, is_running
-from hive_mind.safe_files import is_locked, write_whole
+from hive_mind.safe_files import is_locked, try_lock, write_whole
 
 # A log of a million messages is read in a second or two; a slow disk may take its time.
 STARTS_WITHIN_S = 60.0
@@ -100,7 +99,8 @@ class RedisFiles:
             return None
         lock = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not try_lock(lock):
+                return None
             self.forget()
             if not _is_free(self.port):
                 write_whole(self.folder / "port", str(_free_port()).encode())
@@ -111,8 +111,6 @@ class RedisFiles:
             configuration = _CONFIGURATION.format(port=self.port, password=self.password.decode())
             write_whole(self.folder / "redis.conf", configuration.encode())
             child = begin((program, "redis.conf"), sees={}, where=self.folder, says=open_log(self.log), holds=(lock,))
-        except BlockingIOError:
-            return None
         finally:
             # Not unlocked: the server shares what was locked here.
             os.close(lock)

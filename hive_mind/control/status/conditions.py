@@ -34,6 +34,7 @@ def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) 
     views = {name: process_view(name, running.get(name), state) for name in sorted({*expected, *there})}
     agents = tuple(sorted(_agents(expected, running, views), key=lambda one: one.name))
     processes = tuple(views.values())
+    every: tuple[View, ...] = (*processes, *agents)
     conditions = _conditions(expected, processes, agents, running)
     return FleetStatus(
         name=fleet,
@@ -49,7 +50,7 @@ def fleet_status(fleet: str, state: FleetState, running: Mapping[str, Running]) 
         lag=sum(node.lag for process in processes for node in process.nodes),
         messages=sum(process.messages for process in processes),
         restarts=sum(process.restarts for process in processes),
-        last_error=next((f"{view.name}: {view.last_error}" for view in (*processes, *agents) if view.last_error), ""),
+        last_error=next((f"{view.name}: {view.last_error}" for view in every if view.last_error), ""),
     )
 
 
@@ -148,7 +149,8 @@ def _conditions(
     running: Mapping[str, Running],
 ) -> tuple[Condition, ...]:
     nodes = tuple(node for process in processes for node in process.nodes)
-    views, alive = (*processes, *agents), [(one.pid > 0, one.since_ms) for one in processes if one.phase != _DRAINED]
+    views: tuple[View, ...] = (*processes, *agents)
+    alive = [(one.pid > 0, one.since_ms) for one in processes if one.phase != _DRAINED]
     statuses = [process.status for process in running.values() if process.status]
     is_known = bool(expected) and all(process.status for process in running.values()) and bool(running)
     dead = [process.name for process in processes if not process.pid and process.phase != _DRAINED]
@@ -165,9 +167,11 @@ def _conditions(
     heard_since = _since((not (node.silent or node.late), node.heard_since_ms) for node in nodes)
     even = _since((not (node.lag or node.outbox), node.even_since_ms) for node in nodes)
     failed = [agent.since_ms for agent in agents if agent.phase == "failed"]
+    missing = "ProcessMissing" if expected or not processes else "NotEnded"
+    dead = dead if expected else [process.name for process in processes] or ["no process"]
     return (
         _ready(waiting if expected else ["nothing was applied, or it was deleted"], names, ready),
-        _unless("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
+        _unless("Running", "AllRunning", missing, dead, _since(alive)),
         _unless("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
         _unless(
             "Members", "AllHeard", "MembersSilent" if silent else "MembersLate", silent + slow, heard_since, is_known=is_known
@@ -230,11 +234,6 @@ def _since(parts: Iterable[tuple[bool, int]]) -> int:
     return min(broken) if broken else max((since_ms for _, since_ms in part_names), default=0)
 
 
-def _ending(processes: tuple[ProcessView, ...]) -> tuple[str, list[str]]:
-    """Of a fleet that is to be stopped: the reason, and what still runs."""
-    return ("NotEnded", [process.name for process in processes]) if processes else ("ProcessMissing", ["no process"])
-
-
 def _behind(nodes: Iterable[NodeStatus], agents: Iterable[AgentView]) -> list[str]:
     sending = [f"{node.name}: {node.lag} behind, {node.outbox} to send" for node in nodes if node.lag or node.outbox]
     return [*sending, *(f"{agent.name}: {agent.pending} pending" for agent in agents if agent.pending)]
@@ -276,7 +275,8 @@ def _phase(
         return "Stopped"
     if state.is_stopped:
         return "Progressing"
-    late = [view.phase for view in (*processes, *agents) if not view.is_ready and view.phase != _DRAINED]
+    views: tuple[View, ...] = (*processes, *agents)
+    late = [view.phase for view in views if not view.is_ready and view.phase != _DRAINED]
     false = {condition.type for condition in conditions if condition.status == "False"}
     if not late:
         return "Degraded" if false & _TROUBLES else "Ready"

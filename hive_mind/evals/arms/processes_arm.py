@@ -142,7 +142,8 @@ def main() -> None:
 
 async def _begin(folder: Path) -> GuardianReady:
     try:
-        return GuardianReady(str(folder), await private_redis.ensure(folder))
+        port = await private_redis.ensure(folder)
+        return GuardianReady(str(folder), BusConfig(f"redis://127.0.0.1:{port}", credential=f"${{file:{folder}/redis/password}}"))
     except HiveError as error:
         return GuardianReady(error=str(error))
 

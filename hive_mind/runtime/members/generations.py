@@ -47,7 +47,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.runtime.workers.config import HiveConfig, founded
 from hive_mind.safe_files import REPLACED, UNFINISHED, sync_file, sync_folder
-from hive_mind.store import AddFact, FactStore
+from hive_mind.store import AddFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ async def snapshot_of(
 
 async def _snapshot_in(folder: Path, nodes: Iterable[str], tuning: HiveSettings, *, while_open: bool = False) -> JournalSnapshot:
     reading = JournalMerger(tuning.standing.moderators)
-    names = {*nodes, *await asyncio.to_thread(_nodes_in, folder)}
+    names = {*nodes, *await asyncio.to_thread(lambda: [path.stem for path in folder.glob("*.sqlite")])}
     async for name, records in _journals(folder, sorted(names), while_open=while_open):
         try:
             await asyncio.to_thread(reading.take, name, records)
@@ -147,10 +147,6 @@ async def _snapshot_in(folder: Path, nodes: Iterable[str], tuning: HiveSettings,
             path = folder / f"{name}.sqlite"
             raise DatabaseUnreadable("sqlite", f"{path} holds what no node writes ({error}). Nothing was changed") from error
     return await asyncio.to_thread(reading.snapshot)
-
-
-def _nodes_in(folder: Path) -> list[str]:
-    return [path.stem for path in folder.glob("*.sqlite")]
 
 
 async def _journals(folder: Path, names: Iterable[str], *, while_open: bool) -> AsyncIterator[tuple[str, list[Put]]]:
@@ -384,16 +380,15 @@ async def give_back(settings: Settings, agent: str) -> GivenBack:
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
     """
-    folders = sorted(path for path in (settings.home / "hives").glob("*") if path.is_dir() and not _is_leftover(path))
+    hives, leftovers = (settings.home / "hives").glob("*"), (UNFINISHED, REPLACED)
+    folders = sorted(path for path in hives if path.is_dir() and not path.name.endswith(leftovers))
     vouched = [claim for folder in folders for claim in await _vouched(settings.home, folder.name, agent)]
     facts = _facts(vouched)
     async with opened_store(settings, agent) as store:
-        added = await _add(store, facts)
-    return GivenBack(added, len(facts), tuple(folder.name for folder in folders))
-
-
-def _is_leftover(folder: Path) -> bool:
-    return folder.name.endswith((UNFINISHED, REPLACED))
+        known_facts = await store.find(fact.id for fact in facts)
+        missing = [fact for fact in facts if fact.id not in known_facts]
+        await store.write([AddFact(fact) for fact in missing])
+    return GivenBack(len(missing), len(facts), tuple(folder.name for folder in folders))
 
 
 async def _vouched(home: Path, hive: str, agent: str) -> list[Vouched]:
@@ -416,10 +411,3 @@ def _facts(vouched: Iterable[Vouched]) -> Sequence[Fact]:
         sources = tuple(dict.fromkeys((*fact.sources, one.root)))
         facts[one.fact_id] = replace(fact, sources=sources, offered=sources)
     return list(facts.values())
-
-
-async def _add(store: FactStore, facts: Sequence[Fact]) -> int:
-    known_facts = await store.find(fact.id for fact in facts)
-    missing = [fact for fact in facts if fact.id not in known_facts]
-    await store.write([AddFact(fact) for fact in missing])
-    return len(missing)

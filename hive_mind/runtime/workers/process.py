@@ -5,7 +5,6 @@ ends when its home was deleted: nobody could find it any more to tell it.
 """
 
 import asyncio
-import fcntl
 import logging
 import os
 import secrets
@@ -30,7 +29,7 @@ from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.health import is_loopback, serve_worker
 from hive_mind.runtime.workers.worker import Worker, open_worker
 from hive_mind.runtime.workers.worker_host import ORDINARY, Hosting
-from hive_mind.safe_files import is_deleted, write_whole
+from hive_mind.safe_files import holder_in, is_deleted, note_holder, try_lock, write_whole
 
 _log = logging.getLogger(__name__)
 
@@ -50,16 +49,11 @@ class AlreadyRuns(HiveError):
     """Another process has this name in this fleet."""
 
 
-def _nothing_further(config: WorkerConfig, token: str) -> Mapping[str, web.Application]:
-    del config, token
-    return {}
-
-
 async def run_worker(
     path: Path,
     stop: asyncio.Event,
     log_here: logging.Handler | None = None,
-    further: Further = _nothing_further,
+    further: Further = lambda *_: {},
     hosting: Hosting = ORDINARY,
 ) -> None:
     """Be the worker of a configuration file until `stop`. Raises `AlreadyRuns`, `ConfigError`, or what ended it.
@@ -150,13 +144,10 @@ def _only_one(path: Path, process: str) -> Iterator[int]:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(descriptor, 20).decode("ascii", "replace").strip()
-            raise AlreadyRuns(f"{process} runs already" + (f" (process {holder})" if holder else "")) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        if not try_lock(descriptor):
+            holder = holder_in(descriptor)
+            raise AlreadyRuns(f"{process} runs already" + (f" (process {holder})" if holder else ""))
+        note_holder(descriptor, os.getpid())
         yield descriptor
     finally:
         os.close(descriptor)

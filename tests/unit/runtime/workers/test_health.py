@@ -104,6 +104,16 @@ def test_reasons_name_every_node_and_agent_that_is_of_no_use() -> None:
     ]
 
 
+async def test_what_a_node_refused_of_others_is_in_the_statistics_of_its_agents(tmp_path: Path) -> None:
+    async with calling(tmp_path) as call:
+        figures = call.worker._agents["ada"]._given.runner.figures
+        figures.refused["asked"] += 1
+        figures.unproven["other key"] += 2
+        status, told = await call.post("/v1/agents/ada", {"do": "stats"}, KNOWN)
+        shown = told["ok"]["figures"]
+        assert (status, shown["refused"], shown["unproven"]) == (200, {"asked": 1}, {"other key": 2})
+
+
 async def test_without_the_token_nothing_is_told(tmp_path: Path) -> None:
     async with calling(tmp_path) as call:
         for shown in ({}, *({"Authorization": given} for given in ("Bearer wrong", TOKEN, "Bearer \N{SNOWMAN}"))):
