@@ -46,21 +46,15 @@ class PlainValues:
                 return value
             if issubclass(kind, Enum) and value in [member.value for member in kind]:
                 return kind(value)
-            if kind is Path and _is_any_path(info) and (os.access(value, os.R_OK) or not _is_there(value)):
+            # Not Path.exists, which fails for a path that is too long, for instance; the command says so.
+            is_free = kind is Path and (os.access(value, os.R_OK) or not os.path.exists(value))  # noqa: PTH110
+            if is_free and _is_any_path(info):
                 return Path(value)
         try:
             return self.adapted(self.described).coerce(value, param=param, ctx=ctx)
         except typer.BadParameter as error:
             error.message = error.message.removeprefix(_OF_PYDANTIC)
             raise
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:
-        # Too long, for instance; the command says so.
-        return False
 
 
 def _is_any_path(info: Any) -> bool:

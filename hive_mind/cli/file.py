@@ -6,6 +6,7 @@ None of it starts anything. The readers of such files bring pydantic, which take
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -128,24 +129,17 @@ async def explain(kind: Kind, path: Place = "", schema: Schema = False, output: 
 _CALLED: dict[KindName, str] = {"manifest": "a manifest", "worker": "a worker", "goal": "a goal", "rules": "a file with rules"}
 
 
+_MODULES: dict[KindName, str] = {
+    "manifest": "control.manifests",
+    "worker": "runs.worker_file",
+    "goal": "goals.goal",
+    "rules": "judge.rules",
+}
+
+
 def _form(kind: KindName) -> "Form[Any]":
-    match kind:
-        case "manifest":
-            from hive_mind.control.manifests import MANIFEST
-
-            return MANIFEST
-        case "worker":
-            from hive_mind.runs.worker_file import WORKER
-
-            return WORKER
-        case "goal":
-            from hive_mind.goals.goal import GOAL
-
-            return GOAL
-        case "rules":
-            from hive_mind.judge.rules import RULES
-
-            return RULES
+    form: Form[Any] = getattr(import_module(f"hive_mind.{_MODULES[kind]}"), kind.upper())
+    return form
 
 
 def _first(kind: KindName, place: str, topology: TopologyName | None, name: str | None) -> str:

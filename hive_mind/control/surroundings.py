@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -127,15 +128,9 @@ class PrivateBus(Protocol):
 
 async def open_platform(kind: str, folder: FleetFolder) -> Platform:
     """Where processes of the fleet run. Raises `ConfigError` for a place that this machine can't reconcile."""
-    match kind:
-        case "local":
-            from hive_mind.control.platforms import local
-
-            return await local.open(folder.path, folder.home)
-        case "inprocess":
-            from hive_mind.control.platforms import inprocess
-
-            return await inprocess.open(folder.path, folder.home)
+    if kind in ("local", "inprocess"):
+        platform: Platform = await import_module(f"hive_mind.control.platforms.{kind}").open(folder.path, folder.home)
+        return platform
     remedy = "write its objects with --render and hand them to the cloud's own tools"
     raise ConfigError(f"platform {kind!r} is not run from here: {remedy}")
 

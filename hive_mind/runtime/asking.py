@@ -18,10 +18,10 @@ import msgspec
 
 from hive_mind.api.request import Progress
 from hive_mind.errors import BackendTimeout, BackendUnavailable, reason_of
-from hive_mind.model.decoding import converted, json_decoder
+from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.worker_http import RECEIVED_BYTES, SILENCE_S, Cut, ForeignProcess, ReplyReader, request_bytes, waiting_line
-from hive_mind.runtime.workers import Contact, MembersSeen, WorkerStatus
+from hive_mind.runtime.workers import Contact, WorkerStatus
 
 _log = logging.getLogger(__name__)
 
@@ -143,23 +143,9 @@ async def status_of(contact: Contact, within_s: float) -> WorkerStatus:
         raise BackendUnavailable(contact.process, f"malformed status reply: {error}") from error
 
 
-async def leave(contact: Contact, timeout_s: float) -> None:
-    """Let its nodes leave their hive. Raises `BackendTimeout` where they can't in time."""
-    reply_of(contact.process, await said(contact, "POST", "/v1/leave", {"timeout_s": timeout_s}))
-
-
-async def members_of(contact: Contact, timeout_s: float) -> tuple[MembersSeen, ...]:
-    """The members of its hive, as each of its nodes sees them."""
-    reply = reply_of(contact.process, await said(contact, "GET", "/v1/members", None, silence_s=timeout_s))
-    try:
-        return converted(reply, tuple[MembersSeen, ...])
-    except msgspec.ValidationError as error:
-        raise BackendUnavailable(contact.process, f"malformed reply about members: {error}") from error
-
-
-async def evict(contact: Contact, member: str, timeout_s: float) -> None:
-    """Let it put a member out of its hive."""
-    reply_of(contact.process, await said(contact, "POST", "/v1/evict", {"member": member}, silence_s=timeout_s))
+async def replied(contact: Contact, method: str, path: str, request: object = None, *, silence_s: float = SILENCE_S) -> Any:
+    """What a worker itself answers. Raises `HiveError`."""
+    return reply_of(contact.process, await said(contact, method, path, request, silence_s=silence_s))
 
 
 async def _reported(contact: Contact, agent: str, path: str, body: bytes, silence_s: float, progress: Progress) -> Any:

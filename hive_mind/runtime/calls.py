@@ -179,8 +179,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         reply = {"count": aggregated.count, "facts": [fact_reply(fact) for fact in aggregated.facts]}
         return reply | {"completeness": aggregated.completeness, "silent": list(aggregated.silent)}
 
-    async def _do_export(self, request: api.Export) -> Any:
-        del request
+    async def _do_export(self, _: api.Export) -> Any:
         return {"lines": [line async for line in self._agent.memory.export()]}
 
     async def _do_would_erase(self, request: api.WouldErase) -> Any:
@@ -205,8 +204,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         confirmed = {name: values[-1] if all(values) else None for name, values in confirmations.items()}
         return {"confirmed": confirmed, "members": list(node.topology.nodes)}
 
-    async def _do_sleep(self, request: api.Sleep) -> Any:
-        del request
+    async def _do_sleep(self, _: api.Sleep) -> Any:
         if not self.is_kept:
             raise InvalidInput(f"{self._agent.name} keeps nothing on disk and would forget everything: it can't sleep")
         await self._agent.memory.sleep()
@@ -240,8 +238,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         await self._write(key_of(rule.id), value_of(rule))
         return {"id": rule.id}
 
-    async def _do_rules(self, request: api.Rules) -> Any:
-        del request
+    async def _do_rules(self, _: api.Rules) -> Any:
         from hive_mind.judge.rules import KIND
 
         return {"rules": dict(self._member.member.node.registry.with_prefix(f"{KIND}/"))}
@@ -267,8 +264,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     async def _do_queen_told(self, request: api.QueenTold) -> Any:
         return await self._own_runs().queen_told(request.text, request.source, request.inputs)
 
-    async def _do_tools(self, request: api.Tools) -> Any:
-        del request
+    async def _do_tools(self, _: api.Tools) -> Any:
         return (await self._runs()).tools()
 
     async def _do_hook(self, request: api.Hook) -> Any:
@@ -276,18 +272,15 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
             raise InvalidInput(f"{self._agent.name} has no hook {request.title!r}")
         return {"run": run}
 
-    async def _do_told(self, request: api.Told) -> Any:
-        del request
+    async def _do_told(self, _: api.Told) -> Any:
         return msgspec.to_builtins(self._member.message_log.entries())
 
-    async def _do_members(self, request: api.Members) -> Any:
+    async def _do_members(self, _: api.Members) -> Any:
         from hive_mind.runtime.node import system_clock
 
-        del request
         return msgspec.to_builtins(self._member.member.membership.view(system_clock()))
 
-    async def _do_stats(self, request: api.Stats) -> Any:
-        del request
+    async def _do_stats(self, _: api.Stats) -> Any:
         statistics: Reply = msgspec.to_builtins(await self._agent.memory.get_statistics())
         return statistics | (_of_node(self._given) if self._given else {})
 

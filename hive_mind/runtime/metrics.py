@@ -14,10 +14,10 @@ from hive_mind.hive.member import Member
 from hive_mind.hive.node import HiveNode
 from hive_mind.runtime.node import Histogram
 from hive_mind.runtime.node.runner import NodeRunner
-from hive_mind.runtime.workers import WorkerStatus
+from hive_mind.runtime.workers import AgentStatus, WorkerStatus
 
 if TYPE_CHECKING:
-    from prometheus_client.core import Metric
+    from prometheus_client.core import CollectorRegistry, Metric
     from prometheus_client.registry import Collector
 
     # It brings what draws at random.
@@ -34,40 +34,45 @@ class WorkerCollector:
         return ()
 
     def collect(self) -> "Iterable[Metric]":
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
         status = self._status()
-        facts = GaugeMetricFamily("hive_agent_facts", "Facts this agent learned itself.", labels=["agent"])
-        pending = GaugeMetricFamily("hive_agent_pending_facts", "Facts the hive has not confirmed yet.", labels=["agent"])
-        up = GaugeMetricFamily("hive_agent_up", "1 while the agent is of use, asleep or not.", labels=["agent"])
-        for agent in status.agents:
-            facts.add_metric([agent.name], agent.facts)
-            pending.add_metric([agent.name], agent.pending)
-            up.add_metric([agent.name], float(agent.phase in ("ready", "asleep", "learning")))
-        yield from (facts, pending, up)
-        yield GaugeMetricFamily("hive_worker_memory_bytes", "Memory of this process.", status.memory_bytes)
-        yield CounterMetricFamily("hive_worker_cpu_seconds", "Processor time of this process.", status.cpu_s)
+        for name, text, value in _OF_AGENTS:
+            yield _family("Gauge", name, text, ["agent"], (([agent.name], value(agent)) for agent in status.agents))
+        yield _family("Gauge", "hive_worker_memory_bytes", "Memory of this process.", [], [([], status.memory_bytes)])
+        yield _family("Counter", "hive_worker_cpu_seconds", "Processor time of this process.", [], [([], status.cpu_s)])
         yield from _of_judges(self._tallies())
 
 
-def _of_judges(tallies: "Mapping[str, JudgeTally]") -> "Iterable[Metric]":
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+_OF_AGENTS: Sequence[tuple[str, str, Callable[[AgentStatus], float]]] = (
+    ("hive_agent_facts", "Facts this agent learned itself.", lambda agent: agent.facts),
+    ("hive_agent_pending_facts", "Facts the hive has not confirmed yet.", lambda agent: agent.pending),
+    (
+        "hive_agent_up",
+        "1 while the agent is of use, asleep or not.",
+        lambda agent: float(agent.phase in ("ready", "asleep", "learning")),
+    ),
+)
 
-    judged = CounterMetricFamily("hive_judge_judgements", "Judgements about facts.", labels=["agent", "action", "cause"])
-    sure = HistogramMetricFamily("hive_judge_confidence", "How sure the judge was.", labels=["agent"])
-    tokens = CounterMetricFamily("hive_judge_tokens", "Tokens that judging has cost.", labels=["agent"])
-    usd = CounterMetricFamily("hive_judge_usd", "Money that judging has cost, where prices are known.", labels=["agent"])
-    least = GaugeMetricFamily("hive_judge_threshold", "How sure it has to be; none: it may not decide alone.", labels=["agent"])
-    for agent, tally in tallies.items():
-        for (action, cause), count in sorted(tally.judgements.items()):
-            judged.add_metric([agent, action, cause], count)
-        below = [(f"{tenth / 10:g}", sum(tally.tenths[n] for n in range(tenth + 1))) for tenth in range(1, 10)]
-        sure.add_metric([agent], [*below, ("+Inf", tally.tenths.total())], tally.confidence)
-        tokens.add_metric([agent], tally.tokens)
-        usd.add_metric([agent], tally.usd)
-        if tally.threshold is not None:
-            least.add_metric([agent], tally.threshold)
-    yield from (judged, sure, tokens, usd, least) if tallies else ()
+
+def _of_judges(tallies: "Mapping[str, JudgeTally]") -> "Iterable[Metric]":
+    if not tallies:
+        return
+    every = tallies.items()
+    judged = (([name, *kind], count) for name, tally in every for kind, count in sorted(tally.judgements.items()))
+    yield _family("Counter", "hive_judge_judgements", "Judgements about facts.", ["agent", "action", "cause"], judged)
+    sure = (([name], _below(tally), tally.confidence) for name, tally in every)
+    yield _family("Histogram", "hive_judge_confidence", "How sure the judge was.", ["agent"], sure)
+    tokens = (([name], tally.tokens) for name, tally in every)
+    yield _family("Counter", "hive_judge_tokens", "Tokens that judging has cost.", ["agent"], tokens)
+    usd = (([name], tally.usd) for name, tally in every)
+    yield _family("Counter", "hive_judge_usd", "Money that judging has cost, where prices are known.", ["agent"], usd)
+    least = (([name], tally.threshold) for name, tally in every if tally.threshold is not None)
+    yield _family("Gauge", "hive_judge_threshold", "How sure it has to be; none: it may not decide alone.", ["agent"], least)
+
+
+def _below(tally: "JudgeTally") -> list[tuple[str, int]]:
+    """How many judgements were less sure than each tenth."""
+    below = [(f"{tenth / 10:g}", sum(tally.tenths[n] for n in range(tenth + 1))) for tenth in range(1, 10)]
+    return [*below, ("+Inf", tally.tenths.total())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,23 +139,22 @@ def _facts_of(node: HiveNode) -> int:
 
 Source = Callable[[], Sequence[NodeFigures]]
 
-_GAUGES: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
-    ("hive_facts", "Facts this node can find.", lambda figures: figures.facts),
-    ("hive_outbox_parcels", "Batches that some holder has not acknowledged.", lambda figures: figures.outbox_batches),
+_OF_NODES: Sequence[tuple[str, str, str, Callable[[NodeFigures], float]]] = (
+    ("Gauge", "hive_facts", "Facts this node can find.", lambda node: node.facts),
+    ("Gauge", "hive_outbox_parcels", "Batches that some holder has not acknowledged.", lambda node: node.outbox_batches),
     (
+        "Gauge",
         "hive_replica_lag_dots",
         "Assertions of this node that peers lacked when they last compared.",
-        lambda figures: figures.lag_dots,
+        lambda node: node.lag_dots,
     ),
-    ("hive_inbox_waiting", "Envelopes that wait to be handled.", lambda figures: figures.inbox_waiting),
-    ("hive_bus_connected", "1 while the bus can be reached.", lambda figures: float(figures.bus.is_connected)),
-)
-_COUNTERS: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
-    ("hive_sends_lost", "Messages the bus did not take; what matters is sent again.", lambda figures: figures.sends_lost),
-    ("hive_bus_reconnects", "How often the bus was reached anew.", lambda figures: figures.bus.reconnects),
-    ("hive_bus_redeliveries", "Deliveries after the first.", lambda figures: figures.bus.redelivered),
-    ("hive_bus_duplicates", "Deliveries of what was acknowledged already.", lambda figures: figures.bus.duplicates),
-    ("hive_bus_dead_letters", "Envelopes put aside.", lambda figures: figures.bus.dead_letters),
+    ("Gauge", "hive_inbox_waiting", "Envelopes that wait to be handled.", lambda node: node.inbox_waiting),
+    ("Gauge", "hive_bus_connected", "1 while the bus can be reached.", lambda node: float(node.bus.is_connected)),
+    ("Counter", "hive_sends_lost", "Messages the bus did not take; what matters is sent again.", lambda node: node.sends_lost),
+    ("Counter", "hive_bus_reconnects", "How often the bus was reached anew.", lambda node: node.bus.reconnects),
+    ("Counter", "hive_bus_redeliveries", "Deliveries after the first.", lambda node: node.bus.redelivered),
+    ("Counter", "hive_bus_duplicates", "Deliveries of what was acknowledged already.", lambda node: node.bus.duplicates),
+    ("Counter", "hive_bus_dead_letters", "Envelopes put aside.", lambda node: node.bus.dead_letters),
 )
 
 
@@ -165,37 +169,24 @@ class HiveCollector:
         return ()
 
     def collect(self) -> "Iterable[Metric]":
-        core = _core()
         nodes = self._source()
-        for name, text, value in _GAUGES:
-            yield _family(core.GaugeMetricFamily(name, text, labels=["node"]), nodes, value)
-        for name, text, value in _COUNTERS:
-            yield _family(core.CounterMetricFamily(name, text, labels=["node"]), nodes, value)
-        refused = core.CounterMetricFamily("hive_refused", "Parts of messages that were refused.", labels=["node", "reason"])
-        seconds = core.HistogramMetricFamily("hive_operation_seconds", "How long it took.", labels=["node", "operation"])
-        unreadable = core.CounterMetricFamily(
-            "hive_bus_unreadable", "Messages of which nothing could be read.", labels=["node", "reason"]
+        for kind, name, text, value in _OF_NODES:
+            yield _family(kind, name, text, ["node"], (([node.node], value(node)) for node in nodes))
+        unreadable = (([node.node, why], count) for node in nodes for why, count in node.bus.unreadable.items())
+        yield _family(
+            "Counter", "hive_bus_unreadable", "Messages of which nothing could be read.", ["node", "reason"], unreadable
         )
-        for node in nodes:
-            for reason, count in node.bus.unreadable.items():
-                unreadable.add_metric([node.node, reason], count)
-            for reason, count in node.refused.items():
-                refused.add_metric([node.node, reason], count)
-            for timed_work, histogram in node.histograms.items():
-                seconds.add_metric([node.node, timed_work], buckets=histogram.cumulative(), sum_value=histogram.sum_s)
-        yield unreadable
-        yield refused
-        yield seconds
+        refused = (([node.node, why], count) for node in nodes for why, count in node.refused.items())
+        yield _family("Counter", "hive_refused", "Parts of messages that were refused.", ["node", "reason"], refused)
+        timed = (([node.node, did], h.cumulative(), h.sum_s) for node in nodes for did, h in node.histograms.items())
+        yield _family("Histogram", "hive_operation_seconds", "How long it took.", ["node", "operation"], timed)
 
 
 def exposition(source: Source, *collectors: "Collector") -> bytes:
     """Everything as text that Prometheus reads, with what other collectors have. Raises `BackendNotInstalled`."""
-    core = _core()
+    registry = _registry(HiveCollector(source), *collectors)
     from prometheus_client import generate_latest
 
-    registry = core.CollectorRegistry()
-    for collector in (HiveCollector(source), *collectors):
-        registry.register(collector)
     text: bytes = generate_latest(registry)
     return text
 
@@ -213,11 +204,9 @@ def serve(source: Source, port: int, host: str = "127.0.0.1") -> MetricsServer:
 
     Raises `BackendNotInstalled` without the extra, `BackendError` for a port that is taken.
     """
-    core = _core()
+    registry = _registry(HiveCollector(source))
     from prometheus_client import start_http_server
 
-    registry = core.CollectorRegistry()
-    registry.register(HiveCollector(source))
     try:
         server, thread = start_http_server(port, host, registry)
     except OSError as error:
@@ -232,11 +221,20 @@ def serve(source: Source, port: int, host: str = "127.0.0.1") -> MetricsServer:
     return MetricsServer(server.server_port, stop)
 
 
-def _family(family: Any, nodes: Sequence[NodeFigures], value: Callable[[NodeFigures], float]) -> "Metric":
-    for node in nodes:
-        family.add_metric([node.node], value(node))
+def _family(kind: str, name: str, text: str, labels: Sequence[str], samples: Iterable[tuple[Any, ...]]) -> "Metric":
+    """A metric, with each sample: the values of its labels, and its own."""
+    family: Any = getattr(_core(), f"{kind}MetricFamily")(name, text, labels=labels)
+    for sample in samples:
+        family.add_metric(*sample)
     metric: Metric = family
     return metric
+
+
+def _registry(*collectors: "Collector") -> "CollectorRegistry":
+    registry: CollectorRegistry = _core().CollectorRegistry()
+    for collector in collectors:
+        registry.register(collector)
+    return registry
 
 
 def _core() -> Any:

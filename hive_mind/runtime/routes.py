@@ -11,7 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from hive_mind.bus import (
     DEAD_LETTERS_SHOWN,
@@ -34,6 +34,8 @@ from hive_mind.errors import ConfigError
 from hive_mind.identity.epochs import LOCKED, OVERHEAD_BYTES, Cipher
 from hive_mind.model.messages import LIVE
 from hive_mind.runtime.node.outgoing import OutgoingQueue, OutgoingSettings
+
+_Second = TypeVar("_Second")
 
 # Ids of dead letters say which bus has them.
 _DURABLE, _LIVE = "durable:", "live:"
@@ -87,22 +89,13 @@ class Routed:
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         durable = await self._durable.subscribe(subscription, on_ready)
-        try:
-            # Live messages sent before this node came are of no use to it.
-            live = await self._live.subscribe(replace(subscription, start="new"), on_ready)
-        except BaseException:
-            await durable.close()
-            raise
-        return _Both(durable, live)
+        # Live messages sent before this node came are of no use to it.
+        live = self._live.subscribe(replace(subscription, start="new"), on_ready)
+        return _Both(durable, await _beside(durable, live))
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
         durable = await self._durable.watch(hive, on_envelope)
-        try:
-            live = await self._live.watch(hive, on_envelope)
-        except BaseException:
-            await durable.close()
-            raise
-        return _Watches(durable, live)
+        return _Watches(durable, await _beside(durable, self._live.watch(hive, on_envelope)))
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
         """Those of the durable bus: on the other nothing is worth waiting for."""
@@ -121,6 +114,15 @@ class Routed:
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         await asyncio.gather(self._durable.close(drain_s=drain_s), self._live.close(drain_s=drain_s))
+
+
+async def _beside(first: Inbox | Watch, opening: Coroutine[Any, Any, _Second]) -> _Second:
+    """The second one, or none: where it can't be had, the first one is closed."""
+    try:
+        return await opening
+    except BaseException:
+        await first.close()
+        raise
 
 
 class Lines:

@@ -184,11 +184,8 @@ async def _with_run(settings: Settings, fleet: str, agent: str, run: str) -> Non
             await talk(RunOfFleet(running, (await running.call("run_shown", run=run))["run"]))
             return
     name = agent or DEFAULT_AGENT
-    ledger = await ledger_of(settings, name)
-    try:
+    async with ledger_of(settings, name) as ledger:
         run = await run_called(ledger, run)
-    finally:
-        await ledger.close()
     async with open_goal_seeking(settings, name) as opened:
         await talk(RunHere(opened, run))
 

@@ -363,7 +363,7 @@ _SUFFIXES = frozenset({".yaml", ".yml", ".json", ".bicep", ".bicepparam"})
 
 async def render_into(source: "Source", folder: Path, home: Path) -> None:
     """Write the files. Other files of the folder stay. `home` has the keys of the fleet. Raises `ConfigError`."""
-    from hive_mind.control.platforms.in_containers import USER, secret_files
+    from hive_mind.control.platforms.in_containers import USER, contained, secret_files
     from hive_mind.control.remembering import issued_for
     from hive_mind.control.state import FleetFolder
     from hive_mind.runtime.keys import KeyFolder
@@ -378,7 +378,7 @@ async def render_into(source: "Source", folder: Path, home: Path) -> None:
         files = {**_public(folder, keys), **platform.render(source, configs, before, keys)}
         for name, text in files.items():
             write_whole(folder / name, text.encode(), READABLE)
-        secrets = secret_files(platform.workers_of(source, configs, keys), keys)
+        secrets = secret_files(contained(source, configs, platform.NAME_CHARS_MAX, keys), keys)
         for path in _written(folder, secrets, issuer):
             if kind == "compose" and os.geteuid() == 0:
                 os.chown(path, USER, USER)

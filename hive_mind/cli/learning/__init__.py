@@ -39,7 +39,8 @@ def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
     """Every file the paths mean, each once also where a link leads to it, in order. Raises `InvalidInput` where nothing is."""
     found_paths: dict[str, Path] = {}
     for path in map(Path, paths):
-        if not _is_there(path):
+        # Not Path.exists, which fails for a name longer than any file's can be.
+        if not os.path.exists(path):  # noqa: PTH110
             raise InvalidInput(f"{path}: there is no such file or folder; check the path. Nothing was learned")
         for file in learned_below(path) if path.is_dir() else [path]:
             real = os.path.realpath(file)
@@ -91,14 +92,6 @@ def stdin_text() -> "str | Unreadable":
 
     body = read_stdin(FILE_BYTES_MAX + 1)
     return TOO_LARGE if len(body) > FILE_BYTES_MAX else decoded(body)
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        # A name longer than any file's can be.
-        return False
 
 
 def learned_below(folder: Path) -> list[Path]:

@@ -52,13 +52,10 @@ async def desk_of(home: Path | None, agent: str) -> AsyncIterator["LedgerDesk"]:
     from hive_mind.agents.desk import LedgerDesk
 
     settings = settings_for(home, embed="none")
-    ledger = await ledger_of(settings, _whose(settings.home, agent))
-    try:
+    async with ledger_of(settings, _whose(settings.home, agent)) as ledger:
         desk = LedgerDesk(ledger)
         await desk.expire()
         yield desk
-    finally:
-        await ledger.close()
 
 
 async def silences_at(desk: "LedgerDesk", at: AtDesk) -> list[tuple[str, int]]:
@@ -108,19 +105,26 @@ def person(name: str) -> str:
     return name_given
 
 
-async def ledger_of(settings: Settings, agent: str) -> "Ledger":
-    """An agent's ledger, shared; an empty one in memory where there is none. Raises `CommandError` and what a ledger raises."""
+@asynccontextmanager
+async def ledger_of(settings: Settings, agent: str) -> AsyncIterator["Ledger"]:
+    """An agent's ledger, shared; an empty one in memory where there is none, so that looking makes no file.
+
+    Raises `CommandError` and what a ledger raises.
+    """
     from hive_mind.runtime.wiring import open_ledger
 
-    if not ledger_path(settings, agent).exists():
-        empty: Ledger = await backends.load("ledger", "memory").open()
-        return empty
+    ledger: Ledger
     try:
-        return await open_ledger(settings, agent, is_shared=True)
+        is_there = ledger_path(settings, agent).exists()
+        ledger = await (open_ledger(settings, agent, is_shared=True) if is_there else backends.load("ledger", "memory").open())
     except DatabaseLocked as error:
         holder = f"process {error.holder_pid}" if error.holder_pid else "another process"
         message = f"{holder} keeps the inbox of agent {agent!r} to itself while it runs; decide when it has ended"
         raise CommandError(message) from error
+    try:
+        yield ledger
+    finally:
+        await ledger.close()
 
 
 def desks_in(home: Path) -> dict[str, str]:

@@ -46,11 +46,8 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
     How right it is follows from people's answers to its questions and to audits; an audit counts for all the facts it stands for.
     So does the weight of each signal: how far its confidence is to be believed beside that of the others.
     """
-    ledger = await ledger_of(settings_for(home, embed="none"), agent)
-    try:
+    async with ledger_of(settings_for(home, embed="none"), agent) as ledger:
         record = await record_of(ledger)
-    finally:
-        await ledger.close()
     if output is Format.JSON:
         show_json({"agent": agent} | document_of(record))
     elif not record.tally.judged:
@@ -77,11 +74,8 @@ async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -
     settings = settings_for(home, embed="none")
     if not ledger_path(settings, agent).exists():
         raise InvalidInput(f"nothing was ever judged for {agent!r} here; `hive-mind get agents` lists the agents")
-    ledger = await ledger_of(settings, agent)
-    try:
+    async with ledger_of(settings, agent) as ledger:
         await reset(ledger, wall_clock_ms())
-    finally:
-        await ledger.close()
     say(f"{agent}: the threshold of the manifest holds again")
 
 

@@ -201,17 +201,13 @@ async def approve(ids: Ids = None, source: From = None, share: Share = None, by:
     agent within seconds, and each checks all its facts again. A rule that people then decide against goes back on trial by
     itself.
     """
-    from hive_mind.cli.review import person
-
-    await _decide(_Wish("active", person(by), share), ids or [], source, at)
+    await _decide("active", by, ids or [], source, at, share)
 
 
 @group.called_as("hive-mind rules shadow no_prices", "hive-mind rules shadow --from rules/new.yaml")
 async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFleet) -> None:
     """Put rules of the hive on trial: they look at every fact and decide nothing. Facts that they held back are shared."""
-    from hive_mind.cli.review import person
-
-    await _decide(_Wish("shadow", person(by)), ids or [], source, at)
+    await _decide("shadow", by, ids or [], source, at)
 
 
 @group.called_as("hive-mind rules retire no_prices")
@@ -219,17 +215,18 @@ async def retire(
     ids: Annotated[list[str], typer.Argument(metavar="RULE", help="Ids of rules.")], by: By = "", *, at: OfFleet
 ) -> None:
     """Retire rules of the hive. Facts that they held back are shared."""
-    from hive_mind.cli.review import person
-
-    await _decide(_Wish("retired", person(by)), ids, None, at)
+    await _decide("retired", by, ids, None, at)
 
 
-async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFleet) -> None:
+async def _decide(
+    mode: "Mode", name: str, ids: Sequence[str], source: Path | None, at: OfFleet, share: float | None = None
+) -> None:
     from hive_mind.cli.fleet import chosen_fleet, is_stopped
+    from hive_mind.cli.review import person
     from hive_mind.cli.review.rules_found import desk_agent, plainly, read_files, review_of, rules_in, trials_by_people
     from hive_mind.judge.rules import known
 
-    settings = settings_for(at.home)
+    wish, settings = _Wish(mode, person(name), share), settings_for(at.home)
     if is_stopped(settings.home, chosen_fleet(settings.home, at.fleet)):
         raise CommandError("this fleet is stopped, so the rule can't be sent: hive-mind rollout restart starts it again")
     review = review_of(settings.home, at.fleet)

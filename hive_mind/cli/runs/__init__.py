@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import shlex
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -190,13 +190,16 @@ def functions_of(given: Sequence[str]) -> "dict[str, Callable[..., Any]]":
     """Functions by name. Raises `InvalidInput`."""
     from hive_mind.agents.judging import functions_at
 
-    places = {}
-    for assignment in given:
-        name, equals, place = assignment.partition("=")
+    return functions_at(dict(_parted(given, "--function is NAME=FILE.py:NAME")))
+
+
+def _parted(assignments: Sequence[str], form: str) -> Iterator[tuple[str, str]]:
+    """Names with their values. Raises `InvalidInput`."""
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
         if not (name and equals):
-            raise InvalidInput(f"--function is NAME=FILE.py:NAME, not {assignment[:60]!r}")
-        places[name] = place
-    return functions_at(places)
+            raise InvalidInput(f"{form}, not {assignment[:60]!r}")
+        yield name, value
 
 
 def again(mcp: Sequence[str] | None, functions: Sequence[str] | None, notify: str) -> str:
@@ -229,13 +232,8 @@ def printer_for(output: Format) -> "StepPrinter":
 
 def inputs_of(given: Sequence[str]) -> dict[str, Any]:
     """Values by key. Raises `InvalidInput`."""
-    inputs: dict[str, Any] = {}
-    for assignment in given:
-        key, equals, value = assignment.partition("=")
-        if not (key and equals):
-            raise InvalidInput(f"--input is KEY=VALUE, not {assignment[:60]!r}")
-        inputs[key] = _text_of(value[1:]) if value.startswith("@") else value
-    return inputs
+    pairs = _parted(given, "--input is KEY=VALUE")
+    return {key: _text_of(value[1:]) if value.startswith("@") else value for key, value in pairs}
 
 
 def servers_of(given: Sequence[str]) -> list["McpServer"]:

@@ -1,7 +1,6 @@
 """`hive-mind runs`: which runs there are, where each is and why, and to go on with one or give it up."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -269,11 +268,5 @@ async def prune(
     show(f"{counted(len(runs), 'run')} {'would go' if dry_run else 'removed'}.")
 
 
-@asynccontextmanager
-async def _ledger(home: Path | None, agent: str) -> AsyncIterator["Ledger"]:
-    """An agent's ledger; an empty one where it has none, so that looking makes no file."""
-    ledger = await ledger_of(settings_for(home, embed="none"), agent)
-    try:
-        yield ledger
-    finally:
-        await ledger.close()
+def _ledger(home: Path | None, agent: str) -> AbstractAsyncContextManager["Ledger"]:
+    return ledger_of(settings_for(home, embed="none"), agent)

@@ -42,7 +42,7 @@ PASSWORD = "redis_password"  # noqa: S105 - what the secret is called
 OWN_BUS = BusConfig("redis://127.0.0.1:6379", credential=f"${{file:/run/secrets/{PASSWORD}}}")
 
 _FILE = "compose.yaml"
-_NAME_CHARS_MAX = 63
+NAME_CHARS_MAX = 63
 # One network, so a port each.
 _FIRST_PORT = 8081
 _REDIS_USER = "999:999"
@@ -58,7 +58,7 @@ def render(
 ) -> dict[str, str]:
     """Files by name; a process keeps the port it had. Raises `ManifestError` for what can't be in a container."""
     has_redis = not source.manifest.spec.bus.url and len(configs) > 1
-    workers = [_fitted(worker, has_redis) for worker in workers_of(source, configs, keys)]
+    workers = [_fitted(worker, has_redis) for worker in contained(source, configs, NAME_CHARS_MAX, keys)]
     ports = _ports(workers, {name: config.seen.port for name, config in configs_in(before).items()})
     services: dict[str, Any] = {"network": _network(sorted(ports.values()))}
     if has_redis:
@@ -82,11 +82,6 @@ def render(
     return {f"{worker.name}.json": _config(worker, ports) for worker in workers} | {_FILE: text}
 
 
-def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
-    """The processes to contain, each with its name. Raises `ManifestError`."""
-    return contained(source, configs, name_chars_max=_NAME_CHARS_MAX, keys=keys)
-
-
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
     """The configurations in files of an earlier `render`, by process. Raises `InvalidInput` for any other files."""
     try:
@@ -100,7 +95,7 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
 def _fitted(worker: Contained, has_redis: bool) -> Contained:
     """With the bus of the file, and without the fleet's name where nothing else is called so: Compose has it."""
     process = worker.config.process
-    name = worker.name if process in _OTHERS else label(process, _NAME_CHARS_MAX)
+    name = worker.name if process in _OTHERS else label(process, NAME_CHARS_MAX)
     config = msgspec.structs.replace(worker.config, bus=OWN_BUS) if has_redis else worker.config
     return replace(worker, name=name, config=config)
 

@@ -22,7 +22,7 @@ from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.secrets import references_in
 from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
 
-_APP_CHARS_MAX = 32
+NAME_CHARS_MAX = 32
 # An environment of Azure's has 60, and is called after the fleet with "-environment".
 _FLEET_CHARS_MAX = 48
 _GROUP_CHARS_MAX = 50
@@ -51,7 +51,7 @@ def render(
 
     Raises `ManifestError` for what can't be on Container Apps, `InvalidInput` for any other files.
     """
-    workers = workers_of(source, configs, keys)
+    workers = contained(source, configs, NAME_CHARS_MAX, keys)
     buses = _buses(source)
     hub = _hub(buses.get("eventhubs"), workers, _parameters(before))
     if problems := [*_problems_of(source, workers, buses, hub)]:
@@ -69,11 +69,6 @@ def render(
         "parameters": {name: {"value": value} for name, value in values.items()},
     }
     return {_FILE: json.dumps(document, indent=2, ensure_ascii=False) + "\n"}
-
-
-def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
-    """The processes to contain, each with its name. Raises `ManifestError`."""
-    return contained(source, configs, name_chars_max=_APP_CHARS_MAX, keys=keys)
 
 
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:

@@ -88,7 +88,7 @@ class Contained:
 
 
 def contained(
-    source: Source, configs: Mapping[str, WorkerConfig], *, name_chars_max: int, keys: Keys = NO_KEYS
+    source: Source, configs: Mapping[str, WorkerConfig], name_chars_max: int, keys: Keys = NO_KEYS
 ) -> tuple[Contained, ...]:
     """All workers of a fleet, by name. Raises `ManifestError` for what can't be in a container."""
     problems = []

@@ -14,6 +14,8 @@ from pathlib import Path
 from signal import SIGCONT, Signals
 from typing import Any
 
+import msgspec
+
 from hive_mind.control.platforms import CALL_TIMEOUT_S, OBSERVE_S, Running
 from hive_mind.control.processes import (
     Child,
@@ -27,6 +29,7 @@ from hive_mind.control.processes import (
     processes_in,
 )
 from hive_mind.errors import BackendError, BackendUnavailable
+from hive_mind.model.decoding import converted
 from hive_mind.runtime import asking
 from hive_mind.runtime.process_identity import identity_of, send, use_of
 from hive_mind.runtime.secrets import credentials_in, resolved_here
@@ -76,13 +79,17 @@ class LocalPlatform:
         return await asking.called(self.contact(process), agent, what, fields, silence_s=timeout_s)
 
     async def leave(self, process: str, timeout_s: float) -> None:
-        await asking.leave(self.contact(process), timeout_s)
+        await asking.replied(self.contact(process), "POST", "/v1/leave", {"timeout_s": timeout_s})
 
     async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
-        return await asking.members_of(self.contact(process), timeout_s)
+        reply = await asking.replied(self.contact(process), "GET", "/v1/members", silence_s=timeout_s)
+        try:
+            return converted(reply, tuple[MembersSeen, ...])
+        except msgspec.ValidationError as error:
+            raise BackendUnavailable(process, f"malformed reply about members: {error}") from error
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
-        await asking.evict(self.contact(process), member, timeout_s)
+        await asking.replied(self.contact(process), "POST", "/v1/evict", {"member": member}, silence_s=timeout_s)
 
     async def close(self) -> None:
         self._reap()

@@ -206,25 +206,21 @@ class WorkerServer:
         presented = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         return hmac.compare_digest(presented, b"Bearer " + self._token)
 
-    async def _health(self, request: web.Request) -> web.StreamResponse:
-        del request
+    async def _health(self, _: web.Request) -> web.StreamResponse:
         status = self._worker.status()
         return _json({"phase": status.phase, "error": status.error}, 500 if status.phase == "failed" else 200)
 
-    async def _ready(self, request: web.Request) -> web.StreamResponse:
-        del request
+    async def _ready(self, _: web.Request) -> web.StreamResponse:
         reasons = reasons_not_ready(self._worker.status())
         return _json({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
 
-    async def _metrics(self, request: web.Request) -> web.StreamResponse:
-        del request
+    async def _metrics(self, _: web.Request) -> web.StreamResponse:
         if not self._worker.config.seen.metrics:
             raise web.HTTPNotFound(reason="metrics are switched off")
         text = exposition(self._worker.figures, WorkerCollector(self._worker.status, self._worker.tallies))
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
-    async def _status(self, request: web.Request) -> web.StreamResponse:
-        del request
+    async def _status(self, _: web.Request) -> web.StreamResponse:
         return _json(self._worker.status())
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
@@ -245,8 +241,7 @@ class WorkerServer:
             return _json({"ok": await self._worker.put(name, request_name, fields)})
         return await _streamed(request, replying(lambda on_event: self._worker.put(name, request_name, fields, on_event)))
 
-    async def _openapi(self, request: web.Request) -> web.StreamResponse:
-        del request
+    async def _openapi(self, _: web.Request) -> web.StreamResponse:
         return _json(document())
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
@@ -268,8 +263,7 @@ class WorkerServer:
         await self._worker.leave(wish.timeout_s)
         return _json({"ok": {}})
 
-    async def _members(self, request: web.Request) -> web.StreamResponse:
-        del request
+    async def _members(self, _: web.Request) -> web.StreamResponse:
         return _json({"ok": self._worker.members_seen()})
 
     async def _evict(self, request: web.Request) -> web.StreamResponse:

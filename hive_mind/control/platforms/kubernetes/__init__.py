@@ -15,7 +15,7 @@ import yaml
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import CONFIG_FILE, NO_KEYS, OWN_KEY_FILE, Contained, Keys, contained, secret_files
 from hive_mind.control.platforms.kubernetes.process import (
-    PROCESS_CHARS_MAX,
+    NAME_CHARS_MAX,
     common_objects,
     key_secret,
     metadata,
@@ -63,7 +63,7 @@ def render(
     del before
     if problems := [*name_problems(source)]:
         raise ManifestError(problems, source.name)
-    workers = workers_of(source, configs, keys)
+    workers = contained(source, configs, NAME_CHARS_MAX, keys)
     files = {"fleet.yaml": [*common_objects(source, workers)]}
     for worker in workers:
         files[f"process-{worker.name}.yaml"] = [*process_objects(source, worker)]
@@ -78,11 +78,6 @@ def render(
     }
     texts_by_file = {name: _written(objects) for name, objects in files.items()}
     return {**texts_by_file, "kustomization.yaml": _heading(source, workers) + _written([kustomization])}
-
-
-def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
-    """The processes to contain, each with its name. Raises `ManifestError`."""
-    return contained(source, configs, name_chars_max=PROCESS_CHARS_MAX, keys=keys)
 
 
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:

@@ -24,7 +24,7 @@ _WEB_PORTS = {"http": 80, "https": _HTTPS}
 _MACHINE = "169.254.169.254/32"
 
 # A pod is called after its StatefulSet with "-0", its revision with a hash of ten characters: together 63.
-PROCESS_CHARS_MAX = 52
+NAME_CHARS_MAX = 52
 HTTP = "http"
 _PREFIX = "hive-mind.io"
 CLIENT = f"{_PREFIX}/client"
