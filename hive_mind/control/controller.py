@@ -191,7 +191,7 @@ class HiveController:
             plan = plans.removal(await self.observe(), is_purge=purge)
             problems = await self._stopped(remembered, timeout_s)
             if not problems:
-                await self._around.private_bus.stop(self._folder.path)
+                await self._around.stop_bus(self._folder.path)
             if purge and not problems:
                 problems = await self._purged_bus(remembered.state.hives)
             if purge and not problems:

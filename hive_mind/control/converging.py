@@ -147,7 +147,7 @@ class Converging:
         """The same with the private server running, if one is needed; it may have a port only now."""
         if not look.wanted.needs_redis:
             return look
-        port = await self.around.private_bus.ensure(self.remembered.folder.path)
+        port = await self.around.ensure_bus(self.remembered.folder.path)
         if port == self.remembered.state.redis_port:
             return look
         self.remembered.keep(redis_port=port)

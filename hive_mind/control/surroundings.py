@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.control.platforms import Platform, Running
@@ -116,16 +116,6 @@ def silent(line: str) -> None:
     del line
 
 
-class PrivateBus(Protocol):
-    """The server that processes of one fleet share where their manifest names none: `processes.private_redis`."""
-
-    async def ensure(self, folder: Path, /) -> int:
-        """Its port; it runs when this returns. Raises `ConfigError` or `BackendError`."""
-
-    async def stop(self, folder: Path, /) -> None:
-        """End it; what it holds stays."""
-
-
 async def open_platform(kind: str, folder: FleetFolder) -> Platform:
     """Where processes of the fleet run. Raises `ConfigError` for a place that this machine can't reconcile."""
     if kind in ("local", "inprocess"):
@@ -147,7 +137,9 @@ class Surroundings:
     """The real ones by default."""
 
     open_platform: Callable[[str, FleetFolder], Awaitable[Platform]] = open_platform
-    private_bus: PrivateBus = private_redis
+    ensure_bus: Callable[[Path], Awaitable[int]] = private_redis.ensure
+    """Of the server that processes of one fleet share where their manifest names none: its port, when it runs."""
+    stop_bus: Callable[[Path], Awaitable[None]] = private_redis.stop
     move: MoveFacts = move
     reach_bus: Callable[[BusConfig, Path], Awaitable[None]] = reach
     purge_bus: Callable[[BusConfig, Sequence[str], Path], Awaitable[list[str]]] = purge

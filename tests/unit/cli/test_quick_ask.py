@@ -19,6 +19,7 @@ from hive_mind import __version__
 from hive_mind.cli.app import app
 from hive_mind.cli.asking import quick_ask
 from hive_mind.cli.asking.quick_ask import _given, asked_and_answered
+from hive_mind.cli.output import say
 from hive_mind.runtime import worker_http
 
 REPLY = {
@@ -166,13 +167,11 @@ def test_one_that_answers_as_readily_as_is_wanted_is_asked(
 
 
 def test_a_line_says_that_it_is_waited_for(home: Path, resident: Resident, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    say = quick_ask._say_waiting
-
-    def said(waited_s: float) -> None:
-        say(waited_s)
+    def said(message: str, style: str = "") -> None:
+        say(message, style)
         resident.may_answer.set()
 
-    monkeypatch.setattr(quick_ask, "_say_waiting", said)
+    monkeypatch.setattr(quick_ask, "say", said)
     monkeypatch.setattr(worker_http, "NOTICE_FIRST_S", 0.0)
     resident.may_answer.clear()
     assert asked_and_answered(["ask", "When?", "--home", str(home)])

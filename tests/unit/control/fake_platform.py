@@ -247,6 +247,13 @@ def surroundings(world: World) -> Surroundings:
     async def sleep(seconds: float) -> None:
         world.now_s += seconds
 
+    async def ensure_bus(_: Path) -> int:
+        world.redis_port = 6400
+        return 6400
+
+    async def stop_bus(_: Path) -> None:
+        world.redis_port = 0
+
     async def purge_bus(bus: BusConfig, hives: Sequence[str], home: Path) -> list[str]:
         del bus, hives, home
         return []
@@ -256,7 +263,8 @@ def surroundings(world: World) -> Surroundings:
 
     return Surroundings(
         open_platform=open_platform,
-        private_bus=FakeRedis(world),
+        ensure_bus=ensure_bus,
+        stop_bus=stop_bus,
         move=move,
         reach_bus=reach_bus,
         purge_bus=purge_bus,
@@ -266,20 +274,6 @@ def surroundings(world: World) -> Surroundings:
         rng=random.Random(5),
         lock_wait_s=0.0,
     )
-
-
-class FakeRedis:
-    def __init__(self, world: World) -> None:
-        self.world = world
-
-    async def ensure(self, folder: Path) -> int:
-        del folder
-        self.world.redis_port = 6400
-        return 6400
-
-    async def stop(self, folder: Path) -> None:
-        del folder
-        self.world.redis_port = 0
 
 
 def played(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
