@@ -76,8 +76,8 @@ async def backup(
     note_copy(settings.home, file, "backup", name)
     facts = await asyncio.to_thread(backends.load("store", settings.store).backup, path, file)
     size = file.stat().st_size
-    text = f"{file}: {counted(facts, 'fact')} of agent {name!r}, {size >> 10:,} KB, checked"
-    show_result(output, {"file": str(file), "agent": name, "facts": facts, "bytes": size}, text)
+    sentence = f"{file}: {counted(facts, 'fact')} of agent {name!r}, {size >> 10:,} KB, checked"
+    show_result(output, {"file": str(file), "agent": name, "facts": facts, "bytes": size}, sentence)
 
 
 @group.called_as(
@@ -126,8 +126,8 @@ async def _restore_agent(settings: Settings, file: Path, agent: str, output: For
     refuse_kept_open(settings, agent)
     path = database_path(settings, agent)
     former = await asyncio.to_thread(backends.load("store", settings.store).restore, file, path)
-    value = {"file": str(file), "agent": agent, "former": str(former) if former else None}
-    show_result(output, value, f"{path}: as it was in {file}")
+    document = {"file": str(file), "agent": agent, "former": str(former) if former else None}
+    show_result(output, document, f"{path}: as it was in {file}")
     if former and output is Format.TEXT:
         say(f"what was there is {former}")
 
@@ -332,7 +332,7 @@ def _check(file: Path, home: Path | None, output: Format) -> None:
     is_ours = is_own(settings_for(home).home, receipt)
     by = "this home" if is_ours else f"key {receipt.key_id[:12]}, which is not that of this home"
     genuine = f"{file} is genuine, signed by {by}: {counted(len(receipt.confirmed), 'confirmation')}"
-    text = "\n".join((genuine, *(f"  owed: {debt.who}: {debt.why}" for debt in receipt.owed)))
-    show_result(output, plain(receipt) | {"key_id": receipt.key_id, "is_complete": receipt.is_complete}, text)
+    sentence = "\n".join((genuine, *(f"  owed: {debt.who}: {debt.why}" for debt in receipt.owed)))
+    show_result(output, plain(receipt) | {"key_id": receipt.key_id, "is_complete": receipt.is_complete}, sentence)
     if not receipt.is_complete:
         raise typer.Exit(FAILED)

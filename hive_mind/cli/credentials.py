@@ -38,16 +38,16 @@ def set_value(name: Name, home: options.Home = None, output: options.Output = Fo
     checked_name(name)
     store, reference = _store(home), reference_to(name)
     is_new = store.set(name, _value(name))
-    text = f"{name} is {'set' if is_new else 'replaced'}; where it is to stand, write {reference}"
-    show_result(output, {"name": name, "reference": reference, "is_new": is_new}, text)
+    sentence = f"{name} is {'set' if is_new else 'replaced'}; where it is to stand, write {reference}"
+    show_result(output, {"name": name, "reference": reference, "is_new": is_new}, sentence)
 
 
 @group.called_as("hive-mind credentials list", "hive-mind credentials list -o json", name="list")
 async def list_names(home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """List the names, one per line. Values are never shown."""
     names = _store(home).names()
-    value = [{"name": name, "reference": reference_to(name)} for name in names]
-    show_result(output, value, names)
+    document = [{"name": name, "reference": reference_to(name)} for name in names]
+    show_result(output, document, names)
 
 
 @group.called_as("hive-mind credentials rotate")

@@ -112,8 +112,8 @@ async def _retract_source(agent: AnsweringAgent, source: str, yes: bool, output:
         show("Kept.")
         return
     former = (await agent.call("withdraw", source=name))["former"]
-    text = f"{shown_source(name)}: {counted(former, 'fact is', 'facts are')} no longer said"
-    show_result(output, {"source": name, "former": former}, text)
+    sentence = f"{shown_source(name)}: {counted(former, 'fact is', 'facts are')} no longer said"
+    show_result(output, {"source": name, "former": former}, sentence)
 
 
 @former.called_as('hive-mind facts supersede 4f1a2b3c --by "The ferry leaves at ten."')
@@ -122,8 +122,8 @@ async def supersede(id_: FactId, by: By, source: SaidBy = SOURCE, *, at: AnyAgen
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
         former_id = (await fact_called(AskedFacts(agent), id_)).id
         newer_id = (await agent.call("correct", fact_id=former_id, content=printable(by), source=source))["fact_id"]
-    text = f"{short_id(former_id)} is former; {short_id(newer_id)} holds: {by}"
-    show_result(at.output, {"id": newer_id, "replaces": former_id}, text)
+    sentence = f"{short_id(former_id)} is former; {short_id(newer_id)} holds: {by}"
+    show_result(at.output, {"id": newer_id, "replaces": former_id}, sentence)
 
 
 _LISTED = 20
@@ -322,8 +322,8 @@ async def export(file: Target = STDIN, force: options.Force = False, *, at: opti
             sys.stdout.buffer.flush()
             return
         lines = await _to_file(export.lines(), Path(file))
-    text = f"{file}: {counted(export.facts, 'fact')} ({counted(lines, 'line')})"
-    show_result(at.output, {"file": file, "facts": export.facts, "lines": lines}, text)
+    sentence = f"{file}: {counted(export.facts, 'fact')} ({counted(lines, 'line')})"
+    show_result(at.output, {"file": file, "facts": export.facts, "lines": lines}, sentence)
 
 
 @transfer.called_as("hive-mind facts import memory.jsonl --agent copy", name="import")
@@ -351,8 +351,8 @@ async def _import(file: str, lines: FileLines, settings: Settings, agent: str, o
         raise CommandError(f"{file}: is empty; give a file that `facts export` wrote")
     earlier = f" (the first {counted(imported.skipped_lines, 'line')} were taken in before)" if imported.skipped_lines else ""
     figures = {name: getattr(imported, name) for name in ("facts", "added", "skipped_lines")}
-    text = f"{file}: {counted(imported.facts, 'fact')}, {imported.added:,} of them new to agent {agent!r}{earlier}"
-    show_result(output, {"file": file, "agent": agent, **figures}, text)
+    sentence = f"{file}: {counted(imported.facts, 'fact')}, {imported.added:,} of them new to agent {agent!r}{earlier}"
+    show_result(output, {"file": file, "agent": agent, **figures}, sentence)
 
 
 async def _taken_in(target: "Unindexed", lines: FileLines, report: ProgressPrinter) -> "Imported":

@@ -65,8 +65,8 @@ async def init(at: Whose) -> None:
     """Make the root that issues certificates. Keep root.key where no worker can read it."""
     folder = at.folder()
     root = folder.found()
-    text = f"root {root.id.hex()[:12]} of {folder.fleet} is in {folder.path}: bring root.key where nobody else can read it"
-    show_result(at.output, {"folder": str(folder.path), "root": root.id.hex()}, text)
+    sentence = f"root {root.id.hex()[:12]} of {folder.fleet} is in {folder.path}: bring root.key where nobody else can read it"
+    show_result(at.output, {"folder": str(folder.path), "root": root.id.hex()}, sentence)
 
 
 @group.called_as("hive-mind keys issue eve --keys town-keys", "hive-mind keys issue pumps --agent ferry --days 90")
@@ -107,8 +107,8 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     name, certificate = matches[0]
     key = certificate.key_id.hex()
     consequence = f"what it said before {since} stays" if since else "nothing it says is taken in any more"
-    text = f"the key {key[:12]} of {name} is revoked; {consequence}"
-    show_result(at.output, {"name": name, "key": key, "since_ms": since_ms}, text)
+    sentence = f"the key {key[:12]} of {name} is revoked; {consequence}"
+    show_result(at.output, {"name": name, "key": key, "since_ms": since_ms}, sentence)
 
 
 @group.called_as("hive-mind keys list", "hive-mind keys list -o json", name="list")
@@ -133,13 +133,15 @@ async def export(
 ) -> None:
     """Put what one process needs into a folder: its key, all certificates, what was revoked. Never the root's key."""
     files = at.folder().export(target, name)
-    text = f"{target} has {', '.join(files)}: bring it to {name}, and let nobody else read {name}.key"
-    show_result(at.output, {"folder": str(target), "files": files}, text)
+    sentence = f"{target} has {', '.join(files)}: bring it to {name}, and let nobody else read {name}.key"
+    show_result(at.output, {"folder": str(target), "files": files}, sentence)
 
 
 def _print_certificate(name: str, certificate: Certificate, output: Format) -> None:
-    text = f"{name} has the key {certificate.key_id.hex()[:12]} and a certificate until {_date(certificate.not_after_ms)[:10]}"
-    show_result(output, _row(name, certificate, None), text)
+    sentence = (
+        f"{name} has the key {certificate.key_id.hex()[:12]} and a certificate until {_date(certificate.not_after_ms)[:10]}"
+    )
+    show_result(output, _row(name, certificate, None), sentence)
 
 
 def _row(name: str, certificate: Certificate, revoked_ms: int | None) -> dict[str, Any]:

@@ -149,8 +149,8 @@ def simulate(
         # A missing plotting library is reported before hours of simulation, not after.
         kind = picture_kind(plot)
         is_stopped = _run_all(totals, range(first, end), order, jobs)
-        value = {"rows": [_row(total, order) for total in totals], "stopped": is_stopped}
-        show_result(output, value, lambda: _show(totals, order))
+        document = {"rows": [_row(total, order) for total in totals], "stopped": is_stopped}
+        show_result(output, document, lambda: _show(totals, order))
         if plot is not None:
             write_picture(plot, drawn([curve(total.topology, total.samples) for total in totals if total.samples], kind))
     broken = any(total.broken for total in totals)

@@ -127,8 +127,8 @@ async def reembed(at: options.EmbeddingAgent) -> None:
         with progress("texts") as report:
             count = await _reembed(memory, report)
         figures = await memory.get_statistics()
-    value = {"agent": at.agent, "embedded": count, "model": figures.embedding, "vectors": figures.vectors}
-    show_result(at.output, value, f"{count} texts embedded; {figures.vectors} vectors by {figures.embedding}")
+    document = {"agent": at.agent, "embedded": count, "model": figures.embedding, "vectors": figures.vectors}
+    show_result(at.output, document, f"{count} texts embedded; {figures.vectors} vectors by {figures.embedding}")
 
 
 async def _reembed(memory: "CognitiveMemory", report: ProgressPrinter) -> int:

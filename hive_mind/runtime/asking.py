@@ -144,7 +144,7 @@ async def status_of(contact: Contact, within_s: float) -> WorkerStatus:
 
 
 async def replied(contact: Contact, method: str, path: str, request: object = None, *, silence_s: float = SILENCE_S) -> Any:
-    """What a worker itself answers. Raises `HiveError`."""
+    """The reply of a worker itself, to what concerns no agent. Raises `HiveError`."""
     return reply_of(contact.process, await said(contact, method, path, request, silence_s=silence_s))
 
 

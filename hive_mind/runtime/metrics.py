@@ -35,8 +35,8 @@ class WorkerCollector:
 
     def collect(self) -> "Iterable[Metric]":
         status = self._status()
-        for name, text, value in _OF_AGENTS:
-            yield _family("Gauge", name, text, ["agent"], (([agent.name], value(agent)) for agent in status.agents))
+        for name, about, figure in _OF_AGENTS:
+            yield _family("Gauge", name, about, ["agent"], (([agent.name], figure(agent)) for agent in status.agents))
         yield _family("Gauge", "hive_worker_memory_bytes", "Memory of this process.", [], [([], status.memory_bytes)])
         yield _family("Counter", "hive_worker_cpu_seconds", "Processor time of this process.", [], [([], status.cpu_s)])
         yield from _of_judges(self._tallies())
@@ -71,7 +71,7 @@ def _of_judges(tallies: "Mapping[str, JudgeTally]") -> "Iterable[Metric]":
 
 def _below(tally: "JudgeTally") -> list[tuple[str, int]]:
     """How many judgements were less sure than each tenth."""
-    below = [(f"{tenth / 10:g}", sum(tally.tenths[n] for n in range(tenth + 1))) for tenth in range(1, 10)]
+    below = [(f"{tenth / 10:g}", sum(tally.tenths[lower] for lower in range(tenth + 1))) for tenth in range(1, 10)]
     return [*below, ("+Inf", tally.tenths.total())]
 
 
@@ -170,15 +170,15 @@ class HiveCollector:
 
     def collect(self) -> "Iterable[Metric]":
         nodes = self._source()
-        for kind, name, text, value in _OF_NODES:
-            yield _family(kind, name, text, ["node"], (([node.node], value(node)) for node in nodes))
+        for kind, name, about, figure in _OF_NODES:
+            yield _family(kind, name, about, ["node"], (([node.node], figure(node)) for node in nodes))
         unreadable = (([node.node, why], count) for node in nodes for why, count in node.bus.unreadable.items())
         yield _family(
             "Counter", "hive_bus_unreadable", "Messages of which nothing could be read.", ["node", "reason"], unreadable
         )
         refused = (([node.node, why], count) for node in nodes for why, count in node.refused.items())
         yield _family("Counter", "hive_refused", "Parts of messages that were refused.", ["node", "reason"], refused)
-        timed = (([node.node, did], h.cumulative(), h.sum_s) for node in nodes for did, h in node.histograms.items())
+        timed = (([node.node, did], took.cumulative(), took.sum_s) for node in nodes for did, took in node.histograms.items())
         yield _family("Histogram", "hive_operation_seconds", "How long it took.", ["node", "operation"], timed)
 
 
@@ -221,9 +221,9 @@ def serve(source: Source, port: int, host: str = "127.0.0.1") -> MetricsServer:
     return MetricsServer(server.server_port, stop)
 
 
-def _family(kind: str, name: str, text: str, labels: Sequence[str], samples: Iterable[tuple[Any, ...]]) -> "Metric":
+def _family(kind: str, name: str, about: str, labels: Sequence[str], samples: Iterable[tuple[Any, ...]]) -> "Metric":
     """A metric, with each sample: the values of its labels, and its own."""
-    family: Any = getattr(_core(), f"{kind}MetricFamily")(name, text, labels=labels)
+    family: Any = getattr(_core(), f"{kind}MetricFamily")(name, about, labels=labels)
     for sample in samples:
         family.add_metric(*sample)
     metric: Metric = family

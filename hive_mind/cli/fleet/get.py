@@ -169,8 +169,8 @@ async def _events(name: str, limit: int, at: fleets.OneFleet) -> None:
     folder = fleets.folder_of(at.home, at.fleet)
     lines = await latest_lines(folder.path, processes_of(folder, name), limit)
     rows = [(line.process, line.text) for line in lines]
-    value = [asdict(line) for line in lines]
-    show_as(at.output, value, [line.process for line in lines], lambda: show_table(["process", "event"], rows))
+    documents = [asdict(line) for line in lines]
+    show_as(at.output, documents, [line.process for line in lines], lambda: show_table(["process", "event"], rows))
 
 
 async def _members(at: fleets.OneFleet) -> None:

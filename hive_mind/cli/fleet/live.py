@@ -175,9 +175,9 @@ async def top(once: Once = False, every: fleets.Every = 1.0, *, at: fleets.OneFl
         status = await controller.status()
         rates.see(status, clock())
         lines = await latest_lines(controller.folder.path, [process.name for process in status.processes], LOG_LINES)
-        value = {"status": plain(status), "cpu": rates.cpu, "messages_per_s": rates.messages}
-        value["lines"] = [asdict(line) for line in lines]
-        show_as(at.output, value, [process.name for process in status.processes], lambda: _show(status, rates, lines))
+        document = {"status": plain(status), "cpu": rates.cpu, "messages_per_s": rates.messages}
+        document["lines"] = [asdict(line) for line in lines]
+        show_as(at.output, document, [process.name for process in status.processes], lambda: _show(status, rates, lines))
 
 
 def _show(status: "FleetStatus", rates: Rates, lines: list[LogLine]) -> None:

@@ -321,8 +321,8 @@ async def reopen(id_: ItemId, because: Because = "", name: As = "", *, at: AtDes
         view = await item_called(desk, id_)
         is_new = await desk.reopen(view.item.id, person(name), because)
         view = await desk.view(view.item.id) or view
-    text = f"{short_id(view.item.id)} {'waits again' if is_new else 'is open already'}: {view.item.title}"
-    show_result(at.output, document_of(view), text)
+    sentence = f"{short_id(view.item.id)} {'waits again' if is_new else 'is open already'}: {view.item.title}"
+    show_result(at.output, document_of(view), sentence)
 
 
 async def _latest(desk: "LedgerDesk", agent: str, limit: int) -> list[ItemView]:

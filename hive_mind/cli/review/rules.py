@@ -114,8 +114,8 @@ async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> No
     evaluation_rules = read_files(files) if files else await at_work(where.home, at.fleet)
     cases = cases_in(on) if on else await cases_of(where, at.fleet, at.agent)
     trials = tried(evaluation_rules, cases)
-    value = {"facts": len(cases), "rules": [_plain(trial) for trial in trials]}
-    show_result(at.output, value, lambda: _show_trials(trials, len(cases)))
+    document = {"facts": len(cases), "rules": [_plain(trial) for trial in trials]}
+    show_result(at.output, document, lambda: _show_trials(trials, len(cases)))
 
 
 @group.called_as("hive-mind rules propose", "hive-mind rules propose --at-least 20 --out rules/learned.yaml")
@@ -241,8 +241,8 @@ async def _decide(
         moves = [_moved(trial, wish, evaluation_rules.get(trial.rule.id)) for trial in trials]
         for move in moves:
             await desk.call("rule", rule=move.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
-    value = [plainly(move.rule, move.trial) for move in moves]
-    show_result(at.output, value, list(map(_move_text, moves)))
+    document = [plainly(move.rule, move.trial) for move in moves]
+    show_result(at.output, document, list(map(_move_text, moves)))
 
 
 def _wanted(ids: Sequence[str], rules: "Mapping[str, EvaluationRule]", of_manifest: set[str]) -> "list[EvaluationRule]":

@@ -292,9 +292,9 @@ async def worker(name: Named = "", graph: AsGraph = False, output: options.Outpu
         if graph:
             raise InvalidInput("--graph draws one worker: name it, or give its file")
         specs = [worker_named(name) for name in bundled()]
-        value = [{"id": spec.id, "version": spec.version, "description": spec.description} for spec in specs]
+        document = [{"id": spec.id, "version": spec.version, "description": spec.description} for spec in specs]
         rows = [(spec.id, spec.description) for spec in specs]
-        show_result(output, value, lambda: show_table(["worker", "what for"], rows))
+        show_result(output, document, lambda: show_table(["worker", "what for"], rows))
         return
     refuse_ineffective("the file or the drawing of a worker", output=output is Format.JSON)
     if graph:
