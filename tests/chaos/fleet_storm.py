@@ -16,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ import psutil
 
 from hive_mind.control.controller import HiveController
 from hive_mind.errors import HiveError
+from hive_mind.ledger import Ledger
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_ledger
 from tests.servers.children import Child
 
 FLEET = "storm"
@@ -105,9 +108,12 @@ class FleetStorm:
         if targets:
             # The command as often as all the others together.
             what, pid = targets[0] if self._chance.random() < 0.5 else self._chance.choice(targets)
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-                self._report.kills[what] += 1
+            self._kill_process(what, pid)
+
+    def _kill_process(self, what: str, pid: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            self._report.kills[what] += 1
 
     async def _write(self) -> None:
         """Agents learn all the while; what they say yes to must stay."""
@@ -184,6 +190,16 @@ class FleetStorm:
         self._expect(not left, f"after delete there are {left}")
         for pid in left:
             os.kill(pid, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def ledger_of(home: Path, agent: str) -> AsyncIterator[Ledger]:
+    """An agent's, beside the process that has it."""
+    ledger = await open_ledger(Settings(home=home), agent, is_shared=True)
+    try:
+        yield ledger
+    finally:
+        await ledger.close()
 
 
 async def storm(seed: int, kills: int) -> Report:

@@ -8,16 +8,14 @@ it puts the fleet in order.
 """
 
 import asyncio
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,9 +29,7 @@ from hive_mind.errors import HiveError
 from hive_mind.judge.items import OPENED, PREFIX, Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import Ledger
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_ledger
-from tests.chaos.fleet_storm import FLEET, FleetStorm, main
+from tests.chaos.fleet_storm import FLEET, FleetStorm, ledger_of, main
 from tests.chaos.fleet_storm import Report as FleetReport
 from tests.chaos.gate_model import GateModel
 from tests.servers.children import Child
@@ -159,9 +155,7 @@ class GateStorm(FleetStorm):
             self._person = self._person_begun()
             self._report.kills[what] += 1
         elif pid := self._pid_of(what, applying):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-                self._report.kills[what] += 1
+            self._kill_process(what, pid)
 
     def _pid_of(self, what: str, applying: "subprocess.Popen[str]") -> int:
         """0 where there is none now."""
@@ -227,7 +221,7 @@ class GateStorm(FleetStorm):
         self._expect(not leaked, f"{agent} sees {leaked[:3]}")
         asked = {id: text for id, text in others.items() if "euros" in text and id not in self._approved}
         if asked:
-            async with _ledger(self._home, DESK) as ledger:
+            async with ledger_of(self._home, DESK) as ledger:
                 views = [await LedgerDesk(ledger).view(id) for id in await LedgerDesk(ledger).ids()]
             self._approved |= {view.item.subject for view in views if view and _was_approved(view)}
         early = [text for id, text in asked.items() if id not in self._approved]
@@ -238,7 +232,7 @@ class GateStorm(FleetStorm):
         await super()._look(controller)
         for agent in self._agents:
             await self._look_at(controller, agent)
-            async with _ledger(self._home, agent) as ledger:
+            async with ledger_of(self._home, agent) as ledger:
                 await self._check_items(agent, ledger)
         await self._check_kept(controller)
         if not self._report.violations:
@@ -288,7 +282,7 @@ class GateStorm(FleetStorm):
     async def _decided(self, subject: str, action: JudgmentAction) -> float:
         """When."""
         give_up_s = time.monotonic() + _PATIENCE_S
-        async with _ledger(self._home, DESK) as ledger:
+        async with ledger_of(self._home, DESK) as ledger:
             desk = LedgerDesk(ledger)
             while not (waiting := [view.item for view in await desk.open() if view.item.subject == subject]):
                 if time.monotonic() > give_up_s:
@@ -325,15 +319,6 @@ def _words_of(pid: int) -> list[str]:
     with suppress(psutil.Error):
         return psutil.Process(pid).cmdline()
     return []
-
-
-@asynccontextmanager
-async def _ledger(home: Path, agent: str) -> AsyncIterator[Ledger]:
-    ledger = await open_ledger(Settings(home=home), agent, is_shared=True)
-    try:
-        yield ledger
-    finally:
-        await ledger.close()
 
 
 async def storm(seed: int, rounds: int, agents: int, facts: int) -> Report:

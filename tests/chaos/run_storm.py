@@ -12,7 +12,6 @@ import json
 import os
 import random
 import re
-import signal
 import sys
 import tempfile
 import time
@@ -29,10 +28,7 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.errors import HiveError
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger import Ledger
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_ledger
-from tests.chaos.fleet_storm import FLEET, FleetStorm, main
+from tests.chaos.fleet_storm import FLEET, FleetStorm, ledger_of, main
 from tests.chaos.fleet_storm import Report as FleetReport
 from tests.servers.openai_compatible import Behaviour, OpenAICompatibleServer, Received, Silence
 
@@ -177,9 +173,7 @@ class RunStorm(FleetStorm):
             file = folder.path / "run" / f"{what}.json"
             pid = int(json.loads(file.read_bytes())["pid"]) if file.exists() else 0
         if pid:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-                self._report.kills[what] += 1
+            self._kill_process(what, pid)
 
     async def _begun(self, controller: HiveController, agent: str) -> str:
         """Acknowledged, whatever was killed meanwhile."""
@@ -232,7 +226,7 @@ class RunStorm(FleetStorm):
         return json.loads(_HEX.sub("ID", plain.replace(name.removeprefix("run-"), "N")))
 
     async def _items_of(self, agent: str, run: str) -> list[ItemView]:
-        async with _Shared(self._home, agent) as ledger:
+        async with ledger_of(self._home, agent) as ledger:
             desk = LedgerDesk(ledger)
             views = [await desk.view(id) for id in await desk.ids()]
         return [view for view in views if view and view.item.subject.startswith(f"{run}/")]
@@ -251,7 +245,7 @@ class RunStorm(FleetStorm):
 
     async def _decide(self) -> None:
         """At the queen's desk, for ever."""
-        async with _Shared(self._home, "queen") as ledger:
+        async with ledger_of(self._home, "queen") as ledger:
             desk = LedgerDesk(ledger)
             while True:
                 for view in await desk.open():
@@ -278,7 +272,7 @@ class RunStorm(FleetStorm):
             await asyncio.sleep(_POLL_S)
             found = await self._tickets()
         self._expect(found[STALLED] == 1, f"a stall is one ticket, not {found[STALLED]}")
-        async with _Shared(self._home, "watcher") as ledger:
+        async with ledger_of(self._home, "watcher") as ledger:
             for subject, count in found.items():
                 # Whoever was killed, or has no time on a busy machine, may be silent, speak again and be silent once more.
                 silences = [one for one in await ledger.read(f"watch/silent/{subject}") if one.kind == "silent"]
@@ -286,24 +280,10 @@ class RunStorm(FleetStorm):
                 self._expect(is_right, f"{count} tickets about {subject}, which was silent {len(silences)} times")
 
     async def _tickets(self) -> Counter[str]:
-        async with _Shared(self._home, "queen") as ledger:
+        async with ledger_of(self._home, "queen") as ledger:
             desk = LedgerDesk(ledger)
             views = [await desk.view(id) for id in await desk.ids()]
         return Counter(view.item.subject for view in views if view and view.item.kind == "ticket")
-
-
-class _Shared:
-    """An agent's ledger, beside the process that has it."""
-
-    def __init__(self, home: Path, agent: str) -> None:
-        self._home, self._agent = home, agent
-
-    async def __aenter__(self) -> Ledger:
-        self._ledger = await open_ledger(Settings(home=self._home), self._agent, is_shared=True)
-        return self._ledger
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._ledger.close()
 
 
 async def storm(seed: int, kills: int) -> Report:

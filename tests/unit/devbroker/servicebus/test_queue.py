@@ -76,10 +76,6 @@ def test_what_was_seen_within_the_window_is_taken_once():
     assert taken(queue, NOW + 10) == ["a", "c", "d", "new"]
 
 
-def test_without_a_window_nothing_is_a_duplicate():
-    assert len(queue_of().send([letter("a", id="1"), letter("b", id="1")], NOW)) == 2
-
-
 def test_a_duplicate_is_welcome_in_a_full_queue_and_a_refused_message_is_no_duplicate():
     queue = queue_of(duplicate_window_s=10, messages_max=1)
     queue.send([letter("a", id="1")], NOW)
