@@ -89,10 +89,6 @@ def read_history(file: Path) -> tuple[Deployment, ...]:
     return tuple(entries)
 
 
-def add_entry(file: Path, entry: Deployment) -> None:
-    append_line(file, encoded(entry))
-
-
 def encoded(entry: Deployment) -> str:
     return msgspec.json.encode(entry).decode()
 
@@ -186,7 +182,7 @@ def activate(workspace: Workspace, entry: Deployment) -> None:
         config=entry.config, deployed=entry.configuration, at=entry.at, by=entry.by, why=entry.why, forced=entry.forced
     )
     write_whole(workspace.active_file, active.model_dump_json(indent=2, by_alias=True) + "\n")
-    add_entry(workspace.history_file, entry)
+    append_line(workspace.history_file, encoded(entry))
     note.unlink()
 
 
@@ -202,7 +198,7 @@ def recover(workspace: Workspace, now: datetime) -> None:
     former = entries[-1].config if entries else ""
     at = moment(workspace, now)
     deployment = Deployment(at, "found", config.name, active.by, active.why, plain(config), active.forced, former)
-    add_entry(workspace.history_file, deployment)
+    append_line(workspace.history_file, encoded(deployment))
 
 
 def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
@@ -215,7 +211,7 @@ def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
         return
     moments = {deployment.at for deployment in read_history(workspace.history_file)}
     if active and active.at == entry.at and entry.at not in moments:
-        add_entry(workspace.history_file, entry)
+        append_line(workspace.history_file, encoded(entry))
     note.unlink()
 
 

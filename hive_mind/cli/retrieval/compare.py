@@ -32,7 +32,7 @@ from hive_mind.cli.retrieval import workspaces
 if TYPE_CHECKING:
     from hive_mind.measure import MetricChange
     from hive_mind.retrieval import RetrievalConfig, Split
-    from hive_mind.retrieval.measuring import Evaluation, Metric
+    from hive_mind.retrieval.measuring import Evaluation
     from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import Comparison, ConfigVerdict
     from hive_mind.retrieval.workspace import Workspace
@@ -100,7 +100,14 @@ def questions_of(evaluation: "Evaluation") -> str:
 
 def show_evaluation(evaluation: "Evaluation") -> None:
     show(f"{evaluation.config.name}: {questions_of(evaluation)}", style="bold")
-    show_table(["", "mean", "95 % interval", ""], [_mean_row(evaluation, metric) for metric in evaluation.metrics], right=(1,))
+    rows = []
+    for metric, (title, _) in evaluation.metrics.items():
+        mean = evaluation.estimate(metric)
+        left_out = len(evaluation.rows) - (mean.n if mean else 0)
+        note = f"without {left_out} that have no relevant document" if left_out else ""
+        figures = (figure(mean.mean), f"{mean.low:.3f} to {mean.high:.3f}") if mean else ("–", "–")
+        rows.append((title, *figures, note))
+    show_table(["", "mean", "95 % interval", ""], rows, right=(1,))
     show(
         f"distractors: {evaluation.distractors} shown, {evaluation.distractors_in(5)} of them in the first 5, "
         f"at {evaluation.contaminated} of {len(evaluation.rows)} questions; {evaluation.results} results in all"
@@ -130,16 +137,6 @@ def short(text: str) -> str:
     """A question in a line of a table; whole in a pipe."""
     text = printable(text)
     return text if len(text) <= _QUESTION_CHARACTERS or not sys.stdout.isatty() else text[: _QUESTION_CHARACTERS - 1] + "…"
-
-
-def _mean_row(evaluation: "Evaluation", metric: "Metric") -> Sequence[str]:
-    estimate = evaluation.estimate(metric)
-    left_out = len(evaluation.rows) - (estimate.n if estimate else 0)
-    note = f"without {left_out} that have no relevant document" if left_out else ""
-    title, _ = evaluation.metrics[metric]
-    if estimate is None:
-        return title, "–", "–", note
-    return title, figure(estimate.mean), f"{estimate.low:.3f} to {estimate.high:.3f}", note
 
 
 group = Group()
@@ -290,10 +287,18 @@ def plain_grounds(verdict: "ConfigVerdict") -> list[dict[str, str]]:
 
 
 def plain_comparison(comparison: "Comparison") -> dict[str, Any]:
+    differences: dict[str, dict[str, Any]] = {}
+    for change in comparison.changes:
+        interval, moved = None, change.difference
+        if moved is not None:
+            interval = {"mean": moved.difference, "low": moved.low, "high": moved.high, "confidence": 0.95}
+        means = {"metric": change.metric, "before": change.before, "after": change.after, "interval": interval}
+        tested = {"p": moved.p, "change": moved.difference} if moved else {"p": None, "change": 0.0}
+        differences[change.metric] = means | tested
     return {
         "before": plain_evaluation(comparison.before, with_questions=False),
         "after": plain_evaluation(comparison.after, with_questions=False),
-        "differences": {change.metric: _plain_change(change) for change in comparison.changes},
+        "differences": differences,
         **{name: getattr(comparison, name) for name in ("won", "lost", "more_distractors")},
         "moves": [plain(move) | {"change": move.change, "came": move.came, "went": move.went} for move in comparison.moves],
     }
@@ -330,14 +335,6 @@ def show_comparison(comparison: "Comparison", moves: int, *, can_show_more: bool
 def _pair(folder: "Workspace", a: str, b: str) -> tuple["RetrievalConfig", "RetrievalConfig"]:
     first, second = (a, b) if b else ("active", a)
     return workspaces.config_of(folder, first), workspaces.config_of(folder, second)
-
-
-def _plain_change(metric_change: "MetricChange") -> dict[str, Any]:
-    change: dict[str, Any] = {"metric": metric_change.metric, "before": metric_change.before, "after": metric_change.after}
-    if (difference := metric_change.difference) is None:
-        return change | {"interval": None, "p": None, "change": 0.0}
-    interval = {"mean": difference.difference, "low": difference.low, "high": difference.high, "confidence": 0.95}
-    return change | {"interval": interval, "p": difference.p, "change": difference.difference}
 
 
 def _difference_row(metrics: Mapping[Any, Any], change: "MetricChange") -> Sequence[str]:

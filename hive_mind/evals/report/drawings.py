@@ -105,7 +105,12 @@ def costs(setting: Setting, name: str) -> list[Plot]:
 
 
 def _costs(setting: Setting, unit: str, name: str, write: Callable[[float | None], str]) -> Plot | None:
-    arms = [cost for cell in setting.healthy if (cost := _spent(cell, unit, setting.has_seeds))]
+    arms: list[_Spent] = []
+    for cell in setting.healthy:
+        if cell.system is not None:
+            per_fact, per_query = getattr(cell.system.learning, f"{unit}_per_fact"), getattr(cell.system, unit).mean
+            # An arm that sends nothing has no place here.
+            arms += [(cell_name(cell, with_seed=setting.has_seeds), per_fact, per_query)] if per_fact or per_query else []
     if not arms:
         return None
     title = f"{unit.capitalize()} per learned fact and per query: {setting.name}"
@@ -137,14 +142,6 @@ def _lines(axes: Axes, arms: Sequence[_Spent]) -> None:
     axes.set_yticks([])
     axes.set_ylim(len(arms) - 0.6, -0.8)
     axes.spines["left"].set_visible(False)
-
-
-def _spent(cell: CellCard, unit: str, with_seed: bool) -> _Spent | None:
-    """None for an arm that sends nothing."""
-    if cell.system is None:
-        return None
-    per_fact, per_query = getattr(cell.system.learning, f"{unit}_per_fact"), getattr(cell.system, unit).mean
-    return (cell_name(cell, with_seed=with_seed), per_fact, per_query) if per_fact or per_query else None
 
 
 Across = Literal["even", "tenfold", "tenfold and zero"]

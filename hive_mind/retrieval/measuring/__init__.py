@@ -242,10 +242,12 @@ def _series(number: int) -> dict[str, Any]:
 def _scores(axes: "Axes", evaluation: Evaluation, name: str, hints: Hints) -> None:
     """Every result of every question by its rank, its score as a share of the best one, and where rankings end."""
     ends = Counter(end for row in evaluation.rows if (end := _cliff(evaluation, row)))
-    entitle(axes, f"Score by rank: {evaluation.config.name}", f"share of the best score; {_caption(evaluation, ends)}")
+    bars = "cut at the cliff" if evaluation.config.dynamic_k.enabled else "cliffs that were not cut at"
+    caption = f"bars: {bars}, {sum(ends.values())} of {len(evaluation.rows)} questions" if ends else "no cliff"
+    entitle(axes, f"Score by rank: {evaluation.config.name}", f"share of the best score; {caption}")
     # A bar stands behind the last result where the ranking was cut there.
-    bars, heights = [end + 0.5 for end in ends], [count / len(evaluation.rows) for count in ends.values()]
-    axes.bar(bars, heights, width=0.34, color=TEXT.light, alpha=0.14)
+    heights = [count / len(evaluation.rows) for count in ends.values()]
+    axes.bar([end + 0.5 for end in ends], heights, width=0.34, color=TEXT.light, alpha=0.14)
     dots: defaultdict[Label, list[tuple[float, float, str]]] = defaultdict(list)
     for number, row in enumerate(evaluation.rows):
         aside = _SPREAD * ((number + 0.5) / len(evaluation.rows) - 0.5)
@@ -279,13 +281,6 @@ def _by_number(axes: "Axes", words: str) -> None:
     axes.grid(visible=False, axis="x")
     axes.set_xlabel(words)
     axes.xaxis.set_major_locator(MaxNLocator(15, integer=True))
-
-
-def _caption(evaluation: Evaluation, ends: Counter[int]) -> str:
-    if not ends:
-        return "no cliff"
-    bars = "cut at the cliff" if evaluation.config.dynamic_k.enabled else "cliffs that were not cut at"
-    return f"bars: {bars}, {sum(ends.values())} of {len(evaluation.rows)} questions"
 
 
 def _curves(axes: "Axes", evaluations: Sequence[Evaluation]) -> None:

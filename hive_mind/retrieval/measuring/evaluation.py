@@ -227,10 +227,18 @@ def write_results(workspace: Workspace, evaluation: Evaluation, about: dict[str,
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:
     """The figures of a measurement, as they stand in a file and in reports."""
+    means: dict[str, dict[str, Any]] = {}
+    for metric in METRICS:
+        mean = evaluation.estimate(metric)
+        means[metric] = {"mean": None, "undefined": len(evaluation.rows)}
+        if mean is not None:
+            interval = [round(mean.low, 4), round(mean.high, 4)]
+            undefined = len(evaluation.rows) - mean.n
+            means[metric] = {"mean": round(mean.mean, 4), "interval": interval, "undefined": undefined}
     return {
         "questions": len(evaluation.rows),
         "k": evaluation.k,
-        **{metric: _mean(evaluation, metric) for metric in METRICS},
+        **means,
         "distractors": evaluation.distractors,
         "distractors_in_5": evaluation.distractors_in(5),
         "contaminated_questions": evaluation.contaminated,
@@ -238,14 +246,6 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
         "udcg_by_k": [round(value, 4) for value in evaluation.curve],
         "notes": list(evaluation.notes),
     }
-
-
-def _mean(evaluation: Evaluation, metric: Any) -> dict[str, Any]:
-    estimate = evaluation.estimate(metric)
-    if estimate is None:
-        return {"mean": None, "undefined": len(evaluation.rows)}
-    interval = [round(estimate.low, 4), round(estimate.high, 4)]
-    return {"mean": round(estimate.mean, 4), "interval": interval, "undefined": len(evaluation.rows) - estimate.n}
 
 
 def _plain(evaluation: Evaluation) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
@@ -295,10 +295,6 @@ def _one(path: str, value: Any, reason: str) -> Change:
     return Change(path, {tuple(path.split(".")): value}, reason)
 
 
-def compatible(changes: Sequence[Change]) -> bool:
-    return len({change.subject for change in changes}) == len(changes)
-
-
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     """`width`: how many are tried in a round; more finds more and takes longer. `rounds_max` bounds the whole search.
@@ -405,7 +401,8 @@ class SearchTuner:
             self._rng.choice([change for change in changes if change.subject == subject])
             for subject in self._rng.sample(subjects, count)
         ]
-        if not compatible(chosen):
+        # Two changes of one subject contradict each other.
+        if len({change.subject for change in chosen}) < len(chosen):
             return None
         merged = {path: value for change in chosen for path, value in change.changes.items()}
         config, _ = changed(base, merged)

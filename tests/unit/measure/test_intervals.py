@@ -141,15 +141,12 @@ def test_five_values_are_too_few_to_be_sure_of_a_median():
 def test_large_counts_go_on_where_exact_ones_end():
     exact, near = (median_interval(np.arange(1.0, count + 1))[0] for count in (1_000, 1_001))
 
-    assert exact is not None
-    assert near is not None
     assert abs(exact - near) <= 1
 
 
 def test_times_have_a_median_a_slow_end_and_a_count():
     found = middle([5.0, 1.0, 4.0, 2.0, 3.0, 6.0])
 
-    assert found is not None
     assert (found.median, found.low, found.high, found.n) == (3.5, 1.0, 6.0, 6)
     assert found.p95 == pytest.approx(5.75)
     assert middle([]) is None

@@ -53,7 +53,6 @@ def test_what_is_in_use_is_what_was_deployed_and_not_what_its_file_became(tmp_pa
 
     told = here.deployment()
     assert here.active() == deployed
-    assert told is not None
     assert (told.by, told.why) == ("ada", "fewer distractors")
 
 

@@ -97,7 +97,6 @@ def test_nothing_is_left_when_whoever_measures_is_killed_and_no_worker_where_its
     script = "from tests.unit.evals.arms.test_processes import stay_open; stay_open()"
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with Child([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE) as measuring:
-        assert measuring.stdout is not None
         assert measuring.stdout.readline() == b"open\n"
         begun = psutil.Process(measuring.pid).children(recursive=True)
         servers = [one for one in of_folder(tmp_path) if "redis" in " ".join(one.cmdline())]

@@ -52,7 +52,6 @@ def test_the_same_difference_is_less_sure_the_more_is_compared(tmp_path: Path):
     among = metric(compared(tmp_path / "ten", asked(0.0, 10), asked(1.0, 10)), "m0").difference
 
     assert alone is not None
-    assert among is not None
     assert alone.p == among.p == alone.p_holm == 2 / 2**8
     # Ten metrics, and the four costs every row has.
     assert among.p_holm == pytest.approx(10 * 2 / 2**8 + 4 * 2 / 2**8)

@@ -26,7 +26,6 @@ def test_the_best_of_the_steps_is_kept_under_the_name_that_was_asked_for(tmp_pat
 
     assert (found.name, found.best.config.name, found.best.nudcg) == ("better", "better-002", 1.0)
     assert it.workspace.config("better").filters == {"category": ["api"]}
-    assert found.verdict is not None
     assert found.verdict.allowed
 
 
@@ -151,14 +150,13 @@ def test_progress_is_told_with_what_is_best(tmp_path):
     assert told == [(0, True), (1, False), (2, True)]
 
 
-def test_a_configuration_that_makes_no_sense_is_not_measured(tmp_path):
-    with pytest.raises(InvalidInput, match=r"script proposed a configuration that can't be measured: .*did you mean faqs"):
-        tuned(bench(tmp_path), Scripted(only("faq")))
-
-
-def test_what_was_measured_already_is_not_measured_again(tmp_path):
-    with pytest.raises(InvalidInput, match="the same as better-001"):
-        tuned(bench(tmp_path), Scripted(only("api"), only("api")))
+@pytest.mark.parametrize(
+    ("proposed", "told"),
+    [(["faq"], "proposed a configuration that can't be measured: .*mean faqs"), (["api"] * 2, "same as better-001")],
+)
+def test_what_makes_no_sense_or_was_measured_already_is_not_measured(tmp_path, proposed, told):
+    with pytest.raises(InvalidInput, match=told):
+        tuned(bench(tmp_path), Scripted(*map(only, proposed)))
 
 
 def test_nothing_is_overwritten_and_numbers_go_on(tmp_path):
@@ -304,7 +302,6 @@ def test_too_few_questions_are_no_decision_whatever_they_say(tmp_path: Path, mar
     found = tuned(it, Scripted(only("api")), Order(start="naive", name="better"))
 
     assert found.name == "better"
-    assert found.verdict
     assert [ground.kind for ground in found.verdict.grounds] == ["too_few_questions"]
     assert f"label at least {QUESTIONS_MIN} in evals/golden.json, better 30" in found.verdict.as_text
 
@@ -315,21 +312,15 @@ def test_where_nothing_is_in_use_the_verdict_is_about_what_tuning_began_with(tmp
 
     found = tuned(it, Scripted(only("api")), Order(start="naive", name="better"))
 
-    assert found.verdict
-    assert found.verdict.comparison
-    assert found.verdict.comparison.before.config.name == "naive"
-    assert found.verdict.allowed
+    assert (found.verdict.allowed, found.verdict.comparison.before.config.name) == (True, "naive")
 
 
 def test_a_small_set_is_said_to_be_cross_validated_and_each_question_is_compared_once(tmp_path: Path):
     found = tuned(bench(tmp_path, marked=False), Scripted(only("faqs"), only("api"), only("news")))
 
     assert "all 14 questions tune" in found.notes[0]
-    assert found.verdict
-    assert found.verdict.candidate
-    assert found.verdict.candidate.split == "cross-validated"
+    assert (found.verdict.allowed, found.verdict.candidate.split) == (True, "cross-validated")
     assert len({row.query for row in found.verdict.candidate.rows}) == 14
-    assert found.verdict.allowed
 
 
 def step(number: int, *answers: str, **sections: object) -> Step:
