@@ -252,7 +252,10 @@ def notes_around(question: str, fact: Fact) -> list[str]:
     notes, heading = [], terms_in(fact.concept)
     is_version_wanted = not _OF_VERSIONS.isdisjoint(tokenize(question)) and any(map(VERSION.fullmatch, heading))
     is_term = _TERM.match(fact.concept.rpartition(_BETWEEN)[2]) is not None and not heading <= terms_in(fact.content)
-    if not fact.speaker and ((left := missing - _around(missing, heading)) != missing or is_version_wanted or is_term):
+    has_value = value_of(fact).strip("`'\"") not in fact.content
+    if not fact.speaker and (
+        (left := missing - _around(missing, heading)) != missing or is_version_wanted or is_term or has_value
+    ):
         notes.append(f"under “{fact.concept}”")
         missing = left
     paths = (path_of(source)[: -_FOLDERS_MAX - 2 : -1] for source in fact.sources if "/" in source)

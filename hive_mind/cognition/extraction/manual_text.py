@@ -19,8 +19,9 @@ _SUBTITLE_INDENT = 3
 _TAGGED = regex(r"(?P<tag>\S{1,24}(?: \S{1,24}){0,3})\s{2,}(?=\S)")
 _BULLET = regex(r"[o*·•+-]|\d{1,2}[.)]|\(\d{1,2}\)")
 _ENDS = (".", ":", "!", "?", ";", ",")
+_SENTENCE = regex(r"[A-Z][a-z']{0,15} [a-z][a-z' ,-]{12}")
 # A word that was parted at the end of a line.
-_PARTED = regex(r"(?<=[a-z])- (?=[a-z])")
+_PARTED = regex(r"(?<=[a-z])[-\u2010] (?=[a-z])")
 
 
 def is_manual(text: str) -> bool:
@@ -81,12 +82,19 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
+def _is_told_of(paragraph: _Paragraph, following: _Paragraph | None) -> bool:
+    """Whether a line is a term, and no example: sentences stand further in below it."""
+    if following is None or not paragraph.is_brief or following.indent <= paragraph.indent:
+        return False
+    return _SENTENCE.match(following.text) is not None
+
+
 def _shown(paragraphs: list[_Paragraph]) -> Iterator[str]:
     # Of the terms that a paragraph may stand under, outermost first; and of the text that an example is set in from.
     terms, text_indent, is_term = list[int](), 0, False
     named, code = list[str](), list[str]()
     for paragraph, following in zip_longest(paragraphs, paragraphs[1:]):
-        if not is_term and text_indent and paragraph.indent > text_indent:
+        if not is_term and text_indent and paragraph.indent > text_indent and not _is_told_of(paragraph, following):
             code += [f"{' ' * (paragraph.indent - text_indent)}{line}" for line in paragraph.lines]
             continue
         yield from ["\n".join(("```", *code, "```"))] if code else []

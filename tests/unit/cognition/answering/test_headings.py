@@ -275,3 +275,12 @@ def test_what_explains_a_term_of_a_program_is_quoted_with_it():
     fact = hit("Only show what would be removed.", concept="Options: -n, --dry-run").fact
     assert notes_around("Which option shows what would be removed?", fact) == ["under “Options: -n, --dry-run”"]
     assert notes_around("Which option shows what would be removed?", hit(fact.content, concept="Flags").fact) == []
+
+
+def test_a_quote_shows_the_value_of_its_setting_where_it_does_not_say_it():
+    concept = "KEYS: port number (default 4460)"
+
+    assert notes_around("Which port is used?", hit("The port on which the server listens.", concept=concept).fact) == [
+        f"under “{concept}”"
+    ]
+    assert notes_around("Which port is used?", hit("The default port is 4460.", concept=concept).fact) == []

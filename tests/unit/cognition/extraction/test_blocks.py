@@ -43,6 +43,25 @@ def test_the_default_of_a_setting_stands_in_the_title_of_what_explains_it(line: 
     assert [block.heading for block in found] == ["`wait`", "`wait` (default `30`)", "Other"]
 
 
+@pytest.mark.parametrize(
+    ("text", "default"),
+    [
+        ("Boats that may wait. The default is 8.", "8"),
+        ("Boats that may wait (defaults to 8).", "8"),
+        ("Boats that may wait. The default queue is /var/lib/boats, and it is kept.", "/var/lib/boats"),
+        ("Boats that may wait. The default value is 3 boats and the most is 9.", "3 boats"),
+    ],
+)
+def test_a_default_told_in_a_sentence_stands_behind_the_term_or_the_name_above_it(text: str, default: str):
+    assert [block.topic for block in blocks(f"# Harbour\n\n- queue\n  - {text}")][-1] == f"Harbour: queue (default {default})"
+    assert [block.topic for block in blocks(f"## `--queue`\n\n{text}")] == [f"`--queue` (default {default})"]
+
+
+@pytest.mark.parametrize("text", ["By default it is off.", "The default is to wait.", "This depends on what the default is."])
+def test_a_sentence_that_gives_no_default_changes_no_title(text: str):
+    assert [block.topic for block in blocks(f"## `--queue`\n\n{text}")] == [""]
+
+
 @pytest.mark.parametrize("title", ["Executive summary", "OUTLOOK", "Invoice No. 2026-0417", "Εισαγωγή", "概要"])
 def test_a_line_alone_that_states_nothing_is_a_title(title: str):
     found = blocks(f"The year was good.\n\n{title}\n\nMore passengers came.\n\nFewer complained.")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hive_mind.cognition.extraction.manual_text import text_of_manual
 from tests.unit.cognition.reading import candidates
 
 BOATS = "Boat      Berth   Length\nSkua      4       12\nPetrel    9       15"
@@ -75,6 +76,18 @@ def test_a_page_of_a_manual_has_its_name_above_its_sections():
         "sift - pick lines": ("NAME", "SIFT(1): NAME"),
         "Written by Eero Salo.": ("AUTHOR", "SIFT(1): AUTHOR"),
     }
+
+
+def test_options_of_an_option_in_a_manual_are_terms_and_its_examples_are_not():
+    options = "               port number\n                   The port on which the server listens. The default is 4460.\n"
+    example = "           For example:\n\n               server sift.example"
+    text = f"KEYS\n       server host\n           A server with op\u2010\n           tions that follow.\n\n{options}\n{example}"
+
+    found = told(text_of_manual(f"SIFT(5)     File Formats     SIFT(5)\n\n{text}\n"))
+    concept = "KEYS: server host: port number (default 4460)"
+    assert found["A server with options that follow."] == ("KEYS: server host", "KEYS: server host")
+    assert found["The port on which the server listens."] == (concept, "KEYS: server host: port number")
+    assert found["For example:\nserver sift.example"][0] == "KEYS"
 
 
 @pytest.mark.parametrize(
