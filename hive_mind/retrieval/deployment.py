@@ -89,6 +89,10 @@ def read_history(file: Path) -> tuple[Deployment, ...]:
     return tuple(entries)
 
 
+def add_entry(file: Path, entry: Deployment) -> None:
+    append_line(file, encoded(entry))
+
+
 def encoded(entry: Deployment) -> str:
     return msgspec.json.encode(entry).decode()
 
@@ -182,7 +186,7 @@ def activate(workspace: Workspace, entry: Deployment) -> None:
         config=entry.config, deployed=entry.configuration, at=entry.at, by=entry.by, why=entry.why, forced=entry.forced
     )
     write_whole(workspace.active_file, active.model_dump_json(indent=2, by_alias=True) + "\n")
-    append_line(workspace.history_file, encoded(entry))
+    add_entry(workspace.history_file, entry)
     note.unlink()
 
 
@@ -198,7 +202,7 @@ def recover(workspace: Workspace, now: datetime) -> None:
     former = entries[-1].config if entries else ""
     at = moment(workspace, now)
     deployment = Deployment(at, "found", config.name, active.by, active.why, plain(config), active.forced, former)
-    append_line(workspace.history_file, encoded(deployment))
+    add_entry(workspace.history_file, deployment)
 
 
 def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
@@ -211,7 +215,7 @@ def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
         return
     moments = {deployment.at for deployment in read_history(workspace.history_file)}
     if active and active.at == entry.at and entry.at not in moments:
-        append_line(workspace.history_file, encoded(entry))
+        add_entry(workspace.history_file, entry)
     note.unlink()
 
 
