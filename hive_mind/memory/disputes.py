@@ -126,7 +126,7 @@ def _corrects_last(later: Fact, earlier: Fact) -> bool:
     is_opened = _OPENER.match(message) is not None and not (message != said and _DENIED.match(message))
     # "No, the move is on Friday" behind a word about keys corrects an earlier one.
     subject = _SUBJECT.match(_OPENER.sub("", message))
-    if subject and subject["noun"].casefold() not in former.casefold():
+    if subject and subject["noun"].casefold() not in former.casefold() and not _CORRECTING.match(message):
         return False
     if former not in later.before or not (is_opened or _CORRECTING.search(_LEAD.sub("", message, count=1))):
         return False

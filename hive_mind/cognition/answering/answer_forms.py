@@ -201,7 +201,7 @@ def _has_somebody(text: str, question: str) -> bool:
     text = _NO_PROSE.sub(" ", text)
     words = _WORD.findall(text)
     # The first word of a sentence is a name where somebody does something: "Ana sold it", not "Run it"; so in other languages.
-    is_subject = len(words) == 1 or _TO_WHOM.match(text) or not is_english(text) or _DOING.fullmatch(" ".join(words[1:2]))
+    is_subject = len(words) == 1 or not is_english(text) or _DOING.fullmatch(" ".join(words[1:2]))
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
     names = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
     if _ROLE.match(question):
@@ -232,9 +232,8 @@ _REPLY = regex(r"\?\s++(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]++)$")
 _YEARS = regex(r"(?<![\w.,/-])(?:1\d|20)\d\d(?![\w,/-])(?!\.\d)")
 _REPLY_WORDS = 8
 _DOING = regex(
-    r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can"
+    r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can|you"
 )
-_TO_WHOM = regex(r"\W*[A-Z][\w'’-]+, (?:you|your)\b")
 _SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
 _NO_PROSE = regex(r"(?<!\S)(?:--?\w|(?=\S{0,200}?(?:://|\w=)))\S+")
 # One is meant, by name or as somebody's uncle: "operators" is no director.
@@ -303,7 +302,8 @@ _SPEED = _pattern(
 )
 _WARMTH = _pattern(rf"(?:\d|\b{COUNTING})\s?(?:°|degrees?\b|grad\b|celsius\b|kelvin\b|[CFK]\b)")
 _OFTEN = _pattern(
-    rf"\b(?:every|each|once|twice|times|daily|weekly|monthly|hourly|yearly|always|never|often|jede[nrs]?|täglich|wöchentlich|{_SPANS}|{_DAYS})\b"
+    r"\b(?:every|each|once|twice|times|daily|weekly|monthly|hourly|yearly|always|never|often|jede[nrs]?|alle|täglich|wöchentlich)\b|"
+    rf"\b(?:(?<!\d )(?:{_SPANS})|{_DAYS})\b"
 )
 _WEIGHT_TITLES = _pattern(r"weigh|\bmass\b|gewicht|\bk?g\b|tonne")
 _OFTEN_TITLES = _pattern(r"every|interval|often|frequen|\btimes\b|turnus|\bdays?\b|\btage?\b")

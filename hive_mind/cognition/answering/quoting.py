@@ -31,6 +31,7 @@ from hive_mind.cognition.answering.relevance import (
 )
 from hive_mind.cognition.answering.subject import only_asks
 from hive_mind.cognition.answering.wordings import REFERRING, measured_in, met_in
+from hive_mind.cognition.extraction.fields import key_of
 from hive_mind.cognition.extraction.sentences import is_note
 from hive_mind.cognition.extraction.separated import is_record, message_of
 from hive_mind.cognition.iso import readable
@@ -94,12 +95,12 @@ def chosen(
     """
     # All of them have the identifier, itself or by another name.
     terms_wanted = (terms.words | terms.names) or terms.identifiers
-    is_told = any(candidate.answers and (candidate.found.is_row or candidate.found.is_typed) for candidate, _ in ranked)
+    is_told = any(map(_is_told, (candidate for candidate, _ in ranked)))
     # Beside the very field the others of its record say nothing.
     left = [
         _offered(terms, candidate, score)
         for candidate, score in ranked
-        if candidate.answers or not (is_told and names_only(terms, candidate))
+        if not is_told or _is_told(candidate) or not (names_only(terms, candidate) or key_of(candidate.hit.fact.content))
     ]
     quotes: list[_Offered] = []
     missing, unstated = terms_wanted, [part.words for part in parts if part.words]
@@ -115,6 +116,10 @@ def chosen(
         unstated = [part for part in unstated if met_in(part, best.terms) != part]
         left = [offered for offered in left if not is_repeated(offered.one.hit.fact, best.one.hit.fact)]
     return sorted((offered.one for offered in quotes), key=lambda relevant: not relevant.answers)
+
+
+def _is_told(candidate: Relevant) -> bool:
+    return candidate.answers and (candidate.found.is_row or candidate.found.is_typed)
 
 
 def _worth(

@@ -8,6 +8,7 @@ import re
 
 from hive_mind.cognition.answering.answer_forms import form_of, lacks_form
 from hive_mind.cognition.answering.headings import titles_of
+from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.question_terms import LIGHT, QuestionTerms, focus_of
 from hive_mind.cognition.answering.wordings import is_stated, likeness, phrases_of
 from hive_mind.cognition.extraction.fields import key_of
@@ -26,6 +27,7 @@ _PEOPLE = regex(
     r"(?!number|order|server|power|folder|letter|paper|filter|counter)\b\w{3,}(?:er|or|ee|ist|ant|eur|euse|ore|rice)s?\b|"
     r"\b(?:contact|name|who|by|lead|staff|person|people|responsible)\b"
 )
+_SWITCHED = frozenset(tokenize("enabled disabled active activated switched turned"))
 # Shorter numbers are counts and ordinals, which name nothing, and shorter words are prepositions.
 _NUMBER_DIGITS, _WANTED_LETTERS = 4, 3
 
@@ -39,7 +41,7 @@ def is_field_asked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     if not any(key and all(_is_like(term, terms) for term in key) for key in named) or (is_formed and lacks_form(question, fact)):
         return False
     around = phrases_of(fact.content, fact.concept, fact.before) | titles_of(fact)
-    wanted = (asked.words | asked.names | asked.identifiers) - asked.kinds - LIGHT
+    wanted = (asked.words | asked.names | asked.identifiers) - asked.kinds - LIGHT - _SWITCHED
     left = {term for term in wanted if len(term) >= _WANTED_LETTERS and not _is_like(term, around)}
     focus = focus_of(question) - terms_in(" ".join(_OF.findall(question)))
     is_of_noun, is_of_deed = _OF_NOUN.match(question) is not None, _OF_DEED.match(question) is not None
@@ -50,7 +52,7 @@ def is_field_asked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     is_titled = not fields or any(terms & terms_in(title) for title, value in fields.items() if not terms_in(value) <= terms)
     # In other languages a verb is not told from other words.
     is_verb_left = len(left) == 1 and not is_formed and not is_english(question)
-    return (is_verb_left or not left) and (is_titled or is_formed)
+    return (is_verb_left or not left) and (is_titled or is_formed or intent_of(question).kind is Kind.YES_NO)
 
 
 def _is_like(term: str, terms: frozenset[str]) -> bool:

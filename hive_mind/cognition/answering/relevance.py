@@ -32,6 +32,7 @@ from hive_mind.cognition.answering.wordings import (
     phrase_terms,
     phrases_of,
 )
+from hive_mind.cognition.extraction.fields import key_of
 from hive_mind.cognition.extraction.separated import heads_of, is_record, message_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
@@ -157,7 +158,9 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     around = titles | (before if _hangs(fact) else frozenset())
     is_row = is_named and is_record(fact)
     met_names = subject | named
-    is_own = bool(met_names) or any(is_stated(term, own) for term in terms.words)
+    # A heading speaks for the sentences below it, and not for each field.
+    said = phrases_of(stated(fact)) if key_of(fact.content) else own
+    is_own = bool(met_names) or any(is_stated(term, said) for term in terms.words)
     met = met_in(terms.words, own | around)
     if terms.of_words < 1:
         met |= {term for term in terms.words - met if likeness(term, own | around) or is_in_compound(term, own)}

@@ -14,7 +14,16 @@ from textwrap import dedent
 
 from hive_mind.cognition.extraction.fields import apart, laid_out
 from hive_mind.cognition.extraction.messages import as_conversation, speakers_of, turn_of
-from hive_mind.cognition.extraction.separated import REFERRED, FrontMatter, Rows, front_matter, log_line_of, rows_of, with_tabs
+from hive_mind.cognition.extraction.separated import (
+    REFERRED,
+    FrontMatter,
+    Rows,
+    front_matter,
+    log_line_of,
+    piped,
+    rows_of,
+    with_tabs,
+)
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, as_items, is_polite, is_question, is_statement
 from hive_mind.regex import regex
 
@@ -133,7 +142,7 @@ def blocks(text: str) -> list[Block]:
     speakers = speakers_of(lines)
     # Lines above the first who speaks are laid out as any text.
     talk = next((place for place, line in enumerate(lines) if turn_of(line.strip(), speakers)), len(lines))
-    lines = lines if _has_fence(lines) else [*laid_out(list(with_tabs(list(apart(lines[:talk]))))), *lines[talk:]]
+    lines = lines if _has_fence(lines) else [*laid_out(list(with_tabs(list(apart(list(piped(lines[:talk]))))))), *lines[talk:]]
     layouter = _Layouter(speakers)
     if head is not None:
         layouter.state(head, lines)

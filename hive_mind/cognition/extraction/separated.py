@@ -174,7 +174,9 @@ _DIGIT = regex(r"\d")
 _JOINT = regex(r"(?<=[^\W_])_(?=[^\W_])|(?<=[a-z])(?=[A-Z][a-z])")
 _QUOTED = regex(r'"[^"]*"')
 _YEAR = regex(r"(?:19|20)\d\d")
-_GAP = regex(r"\s{2,}")
+_GAP, _BAR = regex(r"\s{2,}"), regex(r"[|+]")
+# Below the titles of a table, as Markdown and the shells of databases have it.
+_RULED = regex(r":?-{2,60}:?(?:\s?[|+]\s?:?-{2,60}:?){1,60}")
 _FIGURE = regex(r"[^\w\s]{0,2}\d[\d.,:/%-]{0,40}(?:\s?\w{1,3})?")
 _THOUSANDS = regex(r"(?<![\d,])\d{1,3}(?:,\d{3}){1,8}(?![\d,])")
 _MARKED = regex(r"[-*+•▪◦>|]\s|#{1,6}\s|\d{1,3}[.)]\s|\|")
@@ -231,6 +233,18 @@ def with_tabs(lines: Sequence[str]) -> Iterator[str]:
             yield from above
             above = run
     yield from above
+
+
+def piped(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, with bars around the rows of tables that have bars between their cells alone."""
+    width = 0
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):
+        cells = line.count("|") + 1
+        if _RULED.fullmatch(following.strip()) and cells == len(_BAR.split(following)) and not line.lstrip().startswith("|"):
+            width = cells
+        elif width not in (cells, len(_BAR.split(line))):
+            width = 0
+        yield f"| {line.strip()} |" if width else line
 
 
 def _tabbed(line: str) -> str:

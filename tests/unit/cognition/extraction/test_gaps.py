@@ -30,6 +30,15 @@ def test_a_table_that_is_drawn_has_its_titles_between_two_rules(between: str):
     }
 
 
+@pytest.mark.parametrize("rule", ["--- | ---", "------+------", ":--|--:"])
+def test_a_table_needs_no_bars_around_its_rows(rule: str):
+    found = told(f"Boats\n\n Boat | Berth\n{rule}\n Skua | 4\n Tern | 9\n\nA | B is a choice.")
+    assert {content: before for content, (_, before) in found.items() if content.startswith("|")} == {
+        "| Skua | 4 |": "| Boat | Berth |",
+        "| Tern | 9 |": "| Boat | Berth |",
+    }
+
+
 def test_a_reference_stays_whole():
     text = "Carson, R. (1962). Silent Spring. Boston: Houghton Mifflin.\nMandelbrot, B. B. (1982). Fractals. New York: Freeman."
     assert list(told(text)) == text.splitlines()
