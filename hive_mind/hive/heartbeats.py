@@ -277,6 +277,9 @@ class HiveClock:
             return False
         offset_ms = sample.wall_ms - (now.wall_ms - round_trip_ms // 2)
         self._votes[peer] = _Vote(offset_ms, now.wall_ms - now.mono_ms, now.mono_ms)
+        return self._move(now)
+
+    def _move(self, now: Now) -> bool:
         offsets = self._offsets(now)
         if 2 * len(offsets) <= self._members:
             return False

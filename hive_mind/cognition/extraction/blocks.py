@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
 
-from hive_mind.cognition.extraction.fields import apart, laid_out
+from hive_mind.cognition.extraction.fields import SETTING_CHARS_MAX, apart, laid_out, with_default
 from hive_mind.cognition.extraction.messages import as_conversation, speakers_of, turn_of
 from hive_mind.cognition.extraction.separated import (
     REFERRED,
@@ -82,7 +82,6 @@ _HEADING_CHARS_MAX = 120
 _WRAPPED_LINE_CHARS_MIN = 60
 
 # A title with a default behind it is a name, and no sentence.
-_DEFAULTING_CHARS_MAX = 60
 
 # Deeper lists are programs' output.
 _PARENTS_MAX = 8
@@ -116,13 +115,6 @@ _COLUMNS = regex(r"\S\s{3}")
 # The value of the setting that the heading names.
 _DEFAULT = regex(
     r"(?:\*\*)?Default(?: value)?(?::(?:\*\*)?|\*\*:)\s{1,4}(?P<value>[^\s.:](?:[^.:]|[.:](?=\S)){0,60})[.]?", re.IGNORECASE
-)
-# The same told in a sentence about it: "The default port is 4460.", "It defaults to 5."
-_VALUE = r"[^\s.,;()](?:[^\s.,;()]|[.,](?=\S)){0,60}"
-_DEFAULTING = regex(
-    r"(?:\A|[.;(] ?)(?:(?:the|its|it|this) )?default(?:s to|(?: [a-z]{2,20}){0,2} is) "
-    rf"(?P<value>(?!(?:not|that|to|the|an?)\b){_VALUE}(?: {_VALUE}){{0,2}}?)(?=[.,;)]| \(| and | which |\Z)",
-    re.IGNORECASE,
 )
 # A heading that is a name in a program.
 _NAME = regex(r"[`-]|(?=\S{0,60}[_=])[^\s(]{1,60}\Z")
@@ -400,14 +392,14 @@ class _Layouter:
                 titles = [title.rstrip(":") for _, title in self._parents]
                 lead = ": ".join(filter(None, (self._heading or self._lead.rstrip(":"), *titles)))
                 topic = lead if len(lead) <= _HEADING_CHARS_MAX else titles[-1]
-                topic = _with_default(topic, titles[-1], text)
+                topic = with_default(topic, titles[-1], text)
             elif block.layout is Layout.PROSE and not topic and _NAME.match(self._heading):
-                title = _with_default(self._heading, self._heading, text)
+                title = with_default(self._heading, self._heading, text)
                 topic = title if title != self._heading else ""
             self.blocks.append(
                 Block(text, block.layout, self._headings, block.speaker, block.stamp, lead, topic, block.is_quoted)
             )
-            if (default := _DEFAULT.fullmatch(text)) and self._headings and len(self._heading) <= _DEFAULTING_CHARS_MAX:
+            if (default := _DEFAULT.fullmatch(text)) and self._headings and len(self._heading) <= SETTING_CHARS_MAX:
                 # All that stands below explains a setting of this value.
                 title = f"{self._heading} (default {default['value']})"
                 self._headings = (*self._headings[:-1], replace(self._headings[-1], title=title))
@@ -438,12 +430,6 @@ class _Layouter:
         if any(lines):
             text = dedent("\n".join(lines)).strip("\n")
             self.blocks.append(Block(text, Layout.CODE, headings=self._headings, lead=self._lead))
-
-
-def _with_default(topic: str, name: str, text: str) -> str:
-    """A topic with the value of the setting of this name, where a text about it tells one."""
-    default = _DEFAULTING.search(text) if len(name) <= _DEFAULTING_CHARS_MAX and "(default" not in name else None
-    return f"{topic} (default {default['value']})" if default else topic
 
 
 def _title_of(line: str) -> tuple[str, int]:

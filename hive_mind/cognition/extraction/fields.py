@@ -5,6 +5,7 @@ right above fields is their title ("[mail]", "Line 12 to the harbour"), and wher
 key, each is about its first value, and its name.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise, takewhile
@@ -28,6 +29,15 @@ _GAP = regex(r"\s{2,}")
 _REMARKED = regex(r"[;#]")
 _FENCES = ("```", "~~~")
 _NAMING_CHARS_MAX, _BELOW_MIN = 60, 2
+# The same told in a sentence about it: "The default port is 4460.", "It defaults to 5."
+_VALUE = r"[^\s.,;()](?:[^\s.,;()]|[.,](?=\S)){0,60}"
+_DEFAULTING = regex(
+    r"(?:\A|[.;(] ?)(?:(?:the|its|it|this) )?default(?:s to|(?: [a-z]{2,20}){0,2} is) "
+    rf"(?P<value>(?!(?:not|that|to|the|an?)\b){_VALUE}(?: {_VALUE}){{0,2}}?)(?=[.,;)]| \(| and | which |\Z)",
+    re.IGNORECASE,
+)
+SETTING_CHARS_MAX = 60
+"""More are no name of a setting."""
 _TITLE = "###### "
 _ABOUT = frozenset((*NAMES, *"patient patiente paziente paciente пациент client customer employee candidate student".split()))
 
@@ -41,6 +51,12 @@ def key_of(line: str) -> str:
     """The key that a line gives a value, "" for any other line."""
     match = _REQUIRED.fullmatch(line.strip()) or _FIELD.fullmatch(line.strip())
     return match["key"] if match else ""
+
+
+def with_default(topic: str, name: str, text: str) -> str:
+    """A topic with the value of the setting of this name, where a text about it tells one."""
+    default = _DEFAULTING.search(text) if len(name) <= SETTING_CHARS_MAX and "(default" not in name else None
+    return f"{topic} (default {default['value']})" if default else topic
 
 
 def apart(lines: Sequence[str]) -> Iterator[str]:

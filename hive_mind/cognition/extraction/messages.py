@@ -218,7 +218,7 @@ def as_conversation(lines: Sequence[str]) -> Sequence[str]:
             for line, match in pairs
             for part in ([f"{match['when'] or ''}{match['who']}: {match['said']}"] if match else ["", line])
         ]
-    heads = list(_mail_heads(lines)) or _labels(lines)
+    heads = sorted([*_mail_heads(lines), *_quoting_heads(lines)], key=lambda head: head.start) or _labels(lines)
     if not heads:
         return lines
     before = list(lines[: heads[0].start])
@@ -304,7 +304,11 @@ def _mail_heads(lines: Sequence[str]) -> Iterator[_Head]:
         if place >= end and _kind_of(line) and (head := _mail_head(lines, place)):
             yield head
             end = head.end
-        elif (wrote := _WROTE.fullmatch(line.strip())) and any(line.startswith(">") for line in lines[place : place + 3]):
+
+
+def _quoting_heads(lines: Sequence[str]) -> Iterator[_Head]:
+    for place, line in enumerate(lines):
+        if (wrote := _WROTE.fullmatch(line.strip())) and any(line.startswith(">") for line in lines[place : place + 3]):
             yield _Head(place, place + 1, name_of(wrote["who"] or wrote["name"]), _stamp(wrote["when"]))
 
 

@@ -28,7 +28,7 @@ class Hive:
         self.written: dict[str, Any] = {}
         self.calls = 0
         self._failures = failures
-        policy = SimpleNamespace(is_moderator=lambda _: is_moderator, hive_ms=lambda _: 1_000)
+        policy = SimpleNamespace(is_moderator=lambda _: is_moderator, at=lambda _: SimpleNamespace(hive_ms=lambda: 1_000))
         settings = SimpleNamespace(standing=SimpleNamespace(trust=TrustSettings()))
         node = SimpleNamespace(registry=self.written, policy=policy, settings=settings)
         self.now = lambda: Now(1_000, 1_000)

@@ -25,6 +25,14 @@ def copies() -> tuple[Registry, Registry]:
     return Registry(["mod"]), Registry(["mod"])
 
 
+def test_equal_stamps_with_different_values_end_alike_everywhere():
+    one, other = (RegistryEntry("trust/ann", value, at(1), "mod") for value in ("0.5", "1.5"))
+    here, there = copies()
+    here.take([one, other], NOW_MS)
+    there.take([other, one], NOW_MS)
+    assert here.entries() == there.entries()
+
+
 def test_taking_an_entry_twice_changes_nothing():
     here, there = copies()
     entry = here.write("agent/ann", "{}", "ann", at(1))
