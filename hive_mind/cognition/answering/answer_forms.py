@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from hive_mind.cognition.answering.counts import COUNTING, FIGURE, NUMBER_OF, has_count, is_counted
+from hive_mind.cognition.answering.counts import COUNTING, NUMBER_OF, has_count, has_number, is_counted
 from hive_mind.cognition.answering.headings import value_of
 from hive_mind.cognition.answering.subject import said_in
 from hive_mind.cognition.answering.wordings import DEGREES, HOW, WHO_ELSEWHERE, measured_in
@@ -90,28 +90,31 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     form = form_of(question)
     if form is None:
         return True
+    message = text if form.is_time else message_of(text)
     if form.least is not None and not _DIGIT.search(value):
-        return form.least(text, question)
-    if _DIGIT.search(value) and (form.is_figure or form.is_time or form.is_distinctive or form.holds is _has_number):
+        return form.least(message, question)
+    if _DIGIT.search(value) and (form.is_figure or form.is_time or form.is_distinctive or form.holds is has_number):
         return form.holds is not has_count or is_counted(text, question)
     is_row = is_row and (form.titles is None or form.titles.search(titles) is not None)
     if is_row and form.holds is _has_site:
         return True
-    message = text if form.is_time else message_of(text)
     reply = _REPLY.search(message)
     answer = reply["reply"] if reply else message
     # A field of a table, and a reply, need not say again what they count.
     if is_row and form.holds is _has_sum and _PRICED.search(titles):
-        return _has_number(answer, question)
+        return has_number(answer, question)
     is_bare = is_row or (reply is not None and len(answer.split()) <= _REPLY_WORDS)
     if form.is_figure and (is_bare or (titles.endswith("?") and form_of(titles) is form)) and _DIGIT.search(answer):
         return True
-    return form.holds(answer, question) or (form.is_time and is_bare and not is_row and _has_number(answer, question))
+    return form.holds(answer, question) or (form.is_time and is_bare and not is_row and has_number(answer, question))
 
 
 def lacks_form(question: str, fact: Fact) -> bool:
     """Whether a fact holds nothing of what such a question is answered with."""
-    return not may_answer(question, said_in(fact), is_row=is_record(fact), titles=fact.before, value=value_of(fact))
+    form = form_of(question)
+    is_of_people = form is not None and form.holds is _has_somebody
+    said = said_in(fact) if is_of_people else fact.content.removeprefix(f"{fact.speaker}: ")
+    return not may_answer(question, said, is_row=is_record(fact), titles=fact.before, value=value_of(fact))
 
 
 def holds_distinctive(question: str, text: str) -> bool:
@@ -134,12 +137,6 @@ def form_of(question: str) -> _Form | None:
 def _has(pattern: re.Pattern[str], text: str, question: str) -> bool:
     del question
     return pattern.search(text) is not None
-
-
-def _has_number(text: str, question: str) -> bool:
-    """One that the question does not hold already."""
-    numbers_asked = set(FIGURE.findall(question.casefold()))
-    return any(number not in numbers_asked for number in FIGURE.findall(text.casefold()))
 
 
 def _has_moment(text: str, question: str) -> bool:
@@ -192,7 +189,7 @@ def _has_length(text: str, question: str) -> bool:
 
 def _has_sum(text: str, question: str) -> bool:
     """Money: a sum, or a figure where a price is spoken of."""
-    return _MONEY.search(text) is not None or (_PRICED.search(text) is not None and _has_number(text, question))
+    return _MONEY.search(text) is not None or (_PRICED.search(text) is not None and has_number(text, question))
 
 
 def _has_somebody(text: str, question: str) -> bool:
@@ -214,7 +211,7 @@ def _has_site(text: str, question: str) -> bool:
     terms = terms_in(question)
     if any(site["at"] is None or terms_in(site["at"]) - terms for site in _SITE.finditer(text)):
         return True
-    return _PLACED.search(text) is not None and (_has_name(text, question) or _has_number(text, question))
+    return _PLACED.search(text) is not None and (_has_name(text, question) or has_number(text, question))
 
 
 def _has_code(text: str, question: str) -> bool:
@@ -306,7 +303,7 @@ _OFTEN = _pattern(
     rf"\b(?:(?<!\d )(?:{_SPANS})|{_DAYS})\b"
 )
 _WEIGHT_TITLES = _pattern(r"weigh|\bmass\b|gewicht|\bk?g\b|tonne")
-_OFTEN_TITLES = _pattern(r"every|interval|often|frequen|\btimes\b|turnus|\bdays?\b|\btage?\b")
+_OFTEN_TITLES = _pattern(r"every|interval|often|frequen|\btimes\b|turnus|takt|\bdays?\b|\btage?\b")
 _PLACE_TITLES = _pattern(
     r"place|where|locat|\b(?:city|town|country|address|room|office|desk|shelf|bay|berth|dock|floor|building|site|stand|stall|area|"
     r"street|from|to|via|port|path|host|url|house|hall|gate|platform|stop|region|village|home)\b|\b(?:ort|stadt|land|adresse|raum|"
@@ -406,7 +403,7 @@ _FORMS = (
         is_figure=True,
     ),
     _Form(_pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"), _has_sum),
-    _Form(_PRICE_ELSEWHERE, lambda text, question: _has_sum(text, question) or _has_number(text, question)),
+    _Form(_PRICE_ELSEWHERE, lambda text, question: _has_sum(text, question) or has_number(text, question)),
     _Form(_pattern(r"(?m:^)(?>.*\bhow much (?:is|are|was|were) (?:a|an|the|one)\b)(?!.*\b(?:left|load|of)\b)"), _has_sum),
     _Form(
         _pattern(
@@ -439,11 +436,13 @@ _FORMS = (
     _Form(_pattern(HOW["size"]), partial(_has, _SIZE), is_distinctive=True, least=partial(_has, _MEASURED)),
     _Form(
         _pattern(rf"{HOW['level']}|\bhow much\b|^wie viel\b"),
-        lambda text, question: _has_number(text if measured_in(text) else _YEARS.sub(" ", text), question),
+        lambda text, question: has_number(text if measured_in(text) else _YEARS.sub(" ", text), question),
     ),
     _Form(
-        _pattern(rf"^(?:what|which)(?:['’]s| is| are| was| were)? (?:(?:the|its|their) )?(?:\w+ ){{0,2}}(?:{_QUANTITIES})\b"),
-        _has_number,
+        _pattern(
+            rf"^(?:what|which)(?: |(?:['’]s| is| are| was| were) (?:(?:the|its|their) )?(?:\w+ )?)(?:\w+ )?(?:{_QUANTITIES})\b"
+        ),
+        has_number,
     ),
     _Form(_pattern(r"^(?:and |so |but )?(?:when|wann)\b|\b(?:from|until|since) when\b|\bwhat time\b"), _has_moment, is_time=True),
     _Form(_pattern(r"^(?:and |so |but )?(?:where|wo|wohin|woher)\b"), _has_site, titles=_PLACE_TITLES),

@@ -53,3 +53,9 @@ def is_counted(text: str, question: str) -> bool:
     """Whether a text that tells of what its value counts means what is asked for: "this many seconds" are no workers."""
     counted, nouns = _COUNTED_HERE.search(text), terms_in(counted_in(question))
     return not nouns.isdisjoint(terms_in(counted["nouns"] if counted else text))
+
+
+def has_number(text: str, question: str) -> bool:
+    """A number that the question does not hold already."""
+    numbers_asked = set(FIGURE.findall(question.casefold()))
+    return any(number not in numbers_asked for number in FIGURE.findall(text.casefold()))

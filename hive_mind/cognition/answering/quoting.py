@@ -21,6 +21,7 @@ from hive_mind.cognition.answering.headings import notes_around, opening_bonus
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, MANY, likelihoods
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
+from hive_mind.cognition.answering.records import key_in
 from hive_mind.cognition.answering.relevance import (
     Judgement,
     RelevanceSettings,
@@ -31,7 +32,6 @@ from hive_mind.cognition.answering.relevance import (
 )
 from hive_mind.cognition.answering.subject import only_asks
 from hive_mind.cognition.answering.wordings import REFERRING, measured_in, met_in
-from hive_mind.cognition.extraction.fields import key_of
 from hive_mind.cognition.extraction.sentences import is_note
 from hive_mind.cognition.extraction.separated import is_record, message_of
 from hive_mind.cognition.iso import readable
@@ -100,7 +100,7 @@ def chosen(
     left = [
         _offered(terms, candidate, score)
         for candidate, score in ranked
-        if not is_told or _is_told(candidate) or not (names_only(terms, candidate) or key_of(candidate.hit.fact.content))
+        if not is_told or _is_told(candidate) or not (names_only(terms, candidate) or key_in(candidate.hit.fact))
     ]
     quotes: list[_Offered] = []
     missing, unstated = terms_wanted, [part.words for part in parts if part.words]

@@ -6,7 +6,7 @@ Tables and settings don't say what somebody does: "heron;Salt Pan;Goran" tells w
 
 import re
 
-from hive_mind.cognition.answering.answer_forms import form_of, lacks_form
+from hive_mind.cognition.answering.answer_forms import form_of, lacks_form, may_answer
 from hive_mind.cognition.answering.headings import titles_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.question_terms import LIGHT, QuestionTerms, focus_of
@@ -27,6 +27,9 @@ _PEOPLE = regex(
     r"(?!number|order|server|power|folder|letter|paper|filter|counter)\b\w{3,}(?:er|or|ee|ist|ant|eur|euse|ore|rice)s?\b|"
     r"\b(?:contact|name|who|by|lead|staff|person|people|responsible)\b"
 )
+_NOBODY = regex(r"(?:nobody|no one|none|niemand|keine?r?|nadie|personne|nessuno|n/?a|[-–—?])?", re.IGNORECASE)
+# Below other titles a number is no year, unless the question has their words: "built".
+_YEARS_BELOW = regex(r"year|jahr|année|año|anno|date|datum", re.IGNORECASE)
 _SWITCHED = frozenset(tokenize("enabled disabled active activated switched turned"))
 # Shorter numbers are counts and ordinals, which name nothing, and shorter words are prepositions.
 _NUMBER_DIGITS, _WANTED_LETTERS = 4, 3
@@ -35,9 +38,10 @@ _NUMBER_DIGITS, _WANTED_LETTERS = 4, 3
 def is_field_asked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     """Whether a question names a whole cell of a row, or the key of a field, and asks for nothing but what that holds."""
     terms, fields = terms_in(question), fields_of(fact)
-    keys = list(fields.values()) if fields else [key_of(fact.content)] if not fact.speaker else []
+    keys = list(fields.values()) if fields else [key_in(fact)]
     named = (key - _UNITS for key in map(terms_in, keys) if not all(map(_is_short_number, key)))
-    is_formed = form_of(question) is not None
+    form = form_of(question)
+    is_formed = form is not None
     if not any(key and all(_is_like(term, terms) for term in key) for key in named) or (is_formed and lacks_form(question, fact)):
         return False
     around = phrases_of(fact.content, fact.concept, fact.before) | titles_of(fact)
@@ -47,12 +51,21 @@ def is_field_asked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     is_of_noun, is_of_deed = _OF_NOUN.match(question) is not None, _OF_DEED.match(question) is not None
     left -= asked.deeds | (focus if not is_of_deed and (is_formed or not is_of_noun) else frozenset())
     # A deed is somebody's, whom only a title for people is above.
-    if asked.deeds and fields and not any(map(_PEOPLE.search, fields)):
+    told = [(title, cell) for title, cell in fields.items() if not terms_in(cell) <= terms]
+    if asked.deeds and fields and not any(_PEOPLE.search(title) and not _NOBODY.fullmatch(cell) for title, cell in told):
         return False
-    is_titled = not fields or any(terms & terms_in(title) for title, value in fields.items() if not terms_in(value) <= terms)
+    dated = [cell for title, cell in told if not cell.isdigit() or _YEARS_BELOW.search(title) or terms & terms_in(title)]
+    if form is not None and form.is_time and fields and not may_answer(question, "; ".join(dated)):
+        return False
+    is_titled = not fields or any(terms & terms_in(title) for title, _ in told)
     # In other languages a verb is not told from other words.
     is_verb_left = len(left) == 1 and not is_formed and not is_english(question)
     return (is_verb_left or not left) and (is_titled or is_formed or intent_of(question).kind is Kind.YES_NO)
+
+
+def key_in(fact: Fact) -> str:
+    """The key of a field, "" for any other fact, also for what somebody says: "Ana: it is oiled"."""
+    return "" if fact.speaker else key_of(fact.content)
 
 
 def _is_like(term: str, terms: frozenset[str]) -> bool:

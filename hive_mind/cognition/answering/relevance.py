@@ -17,7 +17,7 @@ from hive_mind.cognition.answering.definition import may_define
 from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, projects_named, titles_of, unsaid, value_of
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of, qualifiers_in
-from hive_mind.cognition.answering.records import is_field_asked
+from hive_mind.cognition.answering.records import is_field_asked, key_in
 from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, said_in, stated
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
@@ -32,7 +32,6 @@ from hive_mind.cognition.answering.wordings import (
     phrase_terms,
     phrases_of,
 )
-from hive_mind.cognition.extraction.fields import key_of
 from hive_mind.cognition.extraction.separated import heads_of, is_record, message_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
@@ -159,7 +158,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     is_row = is_named and is_record(fact)
     met_names = subject | named
     # A heading speaks for the sentences below it, and not for each field.
-    said = phrases_of(stated(fact)) if key_of(fact.content) else own
+    said = phrases_of(stated(fact)) if key_in(fact) else own
     is_own = bool(met_names) or any(is_stated(term, said) for term in terms.words)
     met = met_in(terms.words, own | around)
     if terms.of_words < 1:

@@ -165,7 +165,7 @@ def only_asks(fact: Fact) -> bool:
     )
 
 
-_OF_ONESELF = regex(r"\b(?:I|[Ww]e|I['’]\w{1,2})\b(?! (?:guess|think|hope|believe|heard|know|need|should|want)\b)|\b[Mm]y\b")
+_OF_ONESELF = regex(r"\b(?:I|I['’]\w{1,2})\b(?! (?:guess|think|hope|believe|heard|know|need|should|want)\b)|\b[Mm]y\b")
 
 
 def said_in(fact: Fact) -> str:

@@ -15,6 +15,11 @@ SETTINGS = "[mqtt]\nbroker = 192.168.7.20\ntopic = shed\n\n[sensors]\nhumidity_p
 LIBRARIES = "django==4.2.13\ncelery[redis]>=5.3,<6\n"
 CHART = "Patient: Harold Winslow\n\nAllergies: penicillin\nWard: 5B\n"
 BOOKS = "Carson, R. (1962). Silent Spring. Boston: Mifflin.\nMandelbrot, B. (1982). Fractals. New York: Freeman.\n"
+TOOLS = "Tool name\tShelf\tLent to\tDeposit\nbelt sander\tshelf 4\tCarla Mendes\t30\ntile cutter\tshelf 1\tnobody\t50\n"
+SHIPS = "vessel;captain;harbour;tonnes;built\nAurelia;Ingrid Solberg;Bergen;1180;1961\nPetrel;Odd Moe;Molde;930;1958\n"
+BACKUPS = "2026-06-11T01:00:02Z INFO backup of vol-home started\n2026-06-11T02:10:09Z ERROR vol-scratch has no owner\n"
+CHAT = "Nate: I'm taking time off this weekend to be with my turtles. Anything nice planned?\n"
+CHAT += "Joanna: I am hiking with my buddies this weekend. What is new with you?\nNate: Not much. What will you cook?\n"
 LOG = "2026-02-02 08:30:00 ERROR job report: disk quota exceeded\n2026-02-02 08:41:12 INFO job report: succeeded\n"
 
 
@@ -52,6 +57,13 @@ def first_quoted(text: str, question: str, home: Path) -> str:
         (BOOKS, "When was Silent Spring published?", "1962"),
         (BOOKS, "Who wrote Fractals?", "Mandelbrot"),
         (LOG, "Why did the report job fail?", "disk quota"),
+        (TOOLS, "Who repaired the tile cutter?", ""),
+        (TOOLS, "Who is the belt sander lent to?", "Carla Mendes"),
+        (SHIPS, "When does the Aurelia leave Bergen?", ""),
+        (SHIPS, "When was the Aurelia built?", "1961"),
+        (BACKUPS, "How big is vol-scratch?", ""),
+        (CHAT, "When did Joanna hike with her buddies?", "this weekend"),
+        (CHAT, "When did Nate take time off?", "this weekend"),
     ],
 )
 def test_a_record_answers_what_it_holds_and_nothing_else(text: str, question: str, told: str, tmp_path: Path):
