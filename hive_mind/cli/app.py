@@ -25,7 +25,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from hive_mind import __version__
 from hive_mind.cli.options import examples
-from hive_mind.cli.running import exit_codes
+from hive_mind.cli.running import exit_codes, is_there
 
 # In front of every reason that is not its own.
 _OF_PYDANTIC = "Value error, "
@@ -46,9 +46,7 @@ class PlainValues:
                 return value
             if issubclass(kind, Enum) and value in [member.value for member in kind]:
                 return kind(value)
-            # Not Path.exists, which fails for a path that is too long, for instance; the command says so.
-            is_free = kind is Path and (os.access(value, os.R_OK) or not os.path.exists(value))  # noqa: PTH110
-            if is_free and _is_any_path(info):
+            if kind is Path and _is_any_path(info) and (os.access(value, os.R_OK) or not is_there(value)):
                 return Path(value)
         try:
             return self.adapted(self.described).coerce(value, param=param, ctx=ctx)

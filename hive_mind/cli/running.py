@@ -25,6 +25,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from io import UnsupportedOperation
+from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO, TypeVar, get_type_hints
 
@@ -259,3 +260,11 @@ def shown_notices() -> Iterator[None]:
         logger.removeHandler(handler)
         logger.propagate = propagated
         logger.setLevel(level)
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether a file or folder is; none has a name that is too long, for which `Path.exists` fails."""
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False

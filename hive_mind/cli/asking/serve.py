@@ -223,15 +223,18 @@ async def _link(served: ResidentAgent, evaluations: Path) -> str:
         raise CommandError(f"the processes of fleet {served.fleet} do not run on this machine: see docs/howto/console.md")
     address = f"http://127.0.0.1:{contact.port}"
     headers, timeout = {"Authorization": f"Bearer {contact.token}"}, aiohttp.ClientTimeout(total=_ASK_S)
-    # The process may stand in another folder.
-    request = {"evaluations": str(evaluations.absolute())}  # noqa: ASYNC240 - it looks at no file
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.post(f"{address}{PREFIX}/link", headers=headers, json=request) as reply,
+            session.post(f"{address}{PREFIX}/link", headers=headers, json=_link_request(evaluations)) as reply,
         ):
             if reply.status != 200:
                 raise CommandError(f"{address} has no pages: the process was started by another version; restart it")
             return address + str((await reply.json())["path"])
     except (aiohttp.ClientError, TimeoutError) as error:
         raise CommandError(f"{address} does not answer: {reason_of(error)}") from error
+
+
+def _link_request(evaluations: Path) -> dict[str, str]:
+    """The process may stand in another folder."""
+    return {"evaluations": str(evaluations.absolute())}

@@ -18,7 +18,7 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 from hive_mind.cli.output import show, show_indented, shown_source
-from hive_mind.cli.running import CommandError
+from hive_mind.cli.running import CommandError, is_there
 from hive_mind.counted import counted, printable
 from hive_mind.errors import InvalidInput
 
@@ -39,8 +39,7 @@ def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
     """Every file the paths mean, each once also where a link leads to it, in order. Raises `InvalidInput` where nothing is."""
     found_paths: dict[str, Path] = {}
     for path in map(Path, paths):
-        # Not Path.exists, which fails for a name longer than any file's can be.
-        if not os.path.exists(path):  # noqa: PTH110
+        if not is_there(path):
             raise InvalidInput(f"{path}: there is no such file or folder; check the path. Nothing was learned")
         for file in learned_below(path) if path.is_dir() else [path]:
             real = os.path.realpath(file)

@@ -151,7 +151,8 @@ class Questions(StrEnum):
 
     @property
     def as_split(self) -> "Split | None":
-        return {Questions.TRAIN: "train", Questions.TEST: "test"}.get(self)  # type: ignore[return-value]
+        splits: dict[Questions, Split] = {Questions.TRAIN: "train", Questions.TEST: "test"}
+        return splits.get(self)
 
 
 Part = Annotated[Questions, typer.Option("--questions", "-q", help="train: those to tune on. test: those held out.")]
