@@ -67,7 +67,7 @@ def _of_lone_agents(fleet: str, state: FleetState, erased: Erased) -> set[str]:
 
 
 async def _look(controller: Controller, state: FleetState, erasures: Sequence[Erasure], erased: Erased) -> None:
-    for agent in sorted(set(state.hosts)):
+    for agent in sorted(state.hosts):
         try:
             reply = await controller.call(agent, "would_erase", erasures=[erasure.key for erasure in erasures])
         except HiveError as error:
@@ -107,7 +107,8 @@ async def _said_by_a_moderator(controller: Controller, state: FleetState, erasur
     """Let one of the moderators say it; which. Raises `InvalidInput` where none can."""
     config = controller.folder.any_config()
     named = config.tuning.standing.moderators if config is not None else ()
-    moderators = [name for name in named if name in set(state.hosts)]
+    hosts = state.hosts
+    moderators = [name for name in named if name in hosts]
     problems = [] if moderators else ["it has none: name an agent in spec.trust.moderators, and apply"]
     for name in moderators:
         try:
