@@ -32,6 +32,7 @@ from hive_mind.console.visit import SESSION_S, Console, Decisions, Handler, Page
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.workers import AgentStatus, NodeStatus
+from hive_mind.runtime.workers.bodies import body_of, form_of
 from hive_mind.runtime.workers.site import admit
 
 _log = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ class _Doors:
         if not hmac.compare_digest(header, b"Bearer " + self._token.encode()):
             raise web.HTTPUnauthorized(reason="a link needs the header Authorization: Bearer <token>")
         try:
-            link_request = json_decoder(_LinkRequest)(await request.read() or b"{}")
+            link_request = json_decoder(_LinkRequest)(await body_of(request) or b"{}")
         except msgspec.MsgspecError as error:
             raise web.HTTPBadRequest(reason=f"no request: {str(error)[:200]}") from error
         if link_request.evaluations:
@@ -130,7 +131,7 @@ class _Doors:
 
         async def guarded(request: web.Request) -> web.StreamResponse:
             session = self._known(request)
-            token = request.headers.get("X-CSRF-Token", "") or str((await request.post()).get("csrf", ""))
+            token = request.headers.get("X-CSRF-Token", "") or (await form_of(request)).get("csrf", "")
             if not _is_own(request) or not session.knows(token):
                 raise web.HTTPForbidden(reason="this did not come from a page of the console: load the page again, and try again")
             return await handler(Visit(self._console, request, session))

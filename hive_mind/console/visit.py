@@ -33,6 +33,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import BackendError, BackendUnavailable, HiveError, InvalidInput, reason_of
 from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
+from hive_mind.runtime.workers.bodies import form_of
 from hive_mind.safe_files import append_line
 
 if TYPE_CHECKING:
@@ -307,7 +308,7 @@ class Visit:
         return max(1, min(most, int(text))) if text.isdecimal() and len(text) < 10 else default
 
     async def form(self) -> dict[str, str]:
-        return {name: value.strip() for name, value in (await self.request.post()).items() if isinstance(value, str)}
+        return {name: value.strip() for name, value in (await form_of(self.request)).items()}
 
     async def agents(self) -> list[str]:
         """Names of the agents, those that are of use first; of very many the first."""

@@ -68,9 +68,9 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
         )
     BOUNDS["confidence"].refuse("confidence", candidate.confidence)
     refuse_source(source)
-    _refuse_long("concept", STATEMENT_CHARACTERS_MAX, candidate.concept)
-    _refuse_long("text before", STATEMENT_CHARACTERS_MAX, candidate.before)
-    _refuse_long("date, speaker, entity or label", NAME_CHARACTERS_MAX, *names_of(candidate))
+    refuse_long("concept", STATEMENT_CHARACTERS_MAX, candidate.concept)
+    refuse_long("text before", STATEMENT_CHARACTERS_MAX, candidate.before)
+    refuse_long("date, speaker, entity or label", NAME_CHARACTERS_MAX, *names_of(candidate))
     # Its fields, with the content as it is kept, and without names that say nothing.
     parts = said_of(candidate)
     parts |= {name: content if name == "content" else canonical(parts[name]) for name in TEXTS}
@@ -94,7 +94,7 @@ def refuse_source(source: str) -> None:
     """Raises `InvalidInput` for a source that names nobody, or is no name at all."""
     if not source.strip():
         raise InvalidInput("a fact needs a source: name the person, file or feed that vouches for it")
-    _refuse_long("source", NAME_CHARACTERS_MAX, source)
+    refuse_long("source", NAME_CHARACTERS_MAX, source)
 
 
 def take_in(facts: Sequence[Fact], fact_by_id: Known, episode: Episode | None) -> Intake:
@@ -160,7 +160,7 @@ def _fact_changes(facts: Iterable[Fact], fact_by_id: Known) -> Iterable[Change]:
             yield ReviseFact(fact)
 
 
-def _refuse_long(part: str, characters_max: int, *texts: str) -> None:
+def refuse_long(part: str, characters_max: int, *texts: str) -> None:
     longest = max(map(len, texts), default=0)
     if longest > characters_max:
         raise InvalidInput(f"a {part} has at most {characters_max:,} characters, this one {longest:,}: shorten it")

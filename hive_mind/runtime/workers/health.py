@@ -68,6 +68,7 @@ from hive_mind.runtime.replies import refusal
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.worker_http import BEAT_S, BEATS, DOOR
 from hive_mind.runtime.workers import WorkerStatus
+from hive_mind.runtime.workers.bodies import body_of
 from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.replies import ReplyPages
 from hive_mind.runtime.workers.site import STRANGERS, Site, admit
@@ -362,19 +363,18 @@ async def _is_signed(request: web.Request) -> bool:
     hook_secret, presented = secret("HOOK_SECRET"), request.headers.get(SIGNATURE_HEADER, "")
     if not request.path.startswith("/v1/hooks/") or not hook_secret:
         return False
-    expected = signature(hook_secret, await request.read())
-    return hmac.compare_digest(presented.encode("utf-8", "surrogateescape"), expected.encode())
+    with suppress(InvalidInput):
+        expected = signature(hook_secret, await body_of(request))
+        return hmac.compare_digest(presented.encode("utf-8", "surrogateescape"), expected.encode())
+    return False
 
 
 async def _body(request: web.Request, kind: Any) -> Any:
+    raw = await body_of(request)
     try:
-        raw = await request.read()
         return json_decoder(kind)(raw or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise web.HTTPBadRequest(reason=f"no request: {str(error)[:200]}") from error
-    except ConnectionError as error:
-        # The client is gone; it is no defect of ours either.
-        raise web.HTTPBadRequest(reason="no request: the caller went away") from error
 
 
 def is_loopback(host: str) -> bool:

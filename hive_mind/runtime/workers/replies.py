@@ -16,6 +16,7 @@ from hive_mind.agents.notices import REPLIES, How, TokenRefused
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.judge.items import Item
 from hive_mind.model.decoding import json_decoder
+from hive_mind.runtime.workers.bodies import body_of, form_of
 from hive_mind.runtime.workers.worker import Worker
 
 ROUTE = REPLIES + "/{agent}/{token}"
@@ -81,9 +82,9 @@ async def _fields(request: web.Request) -> Mapping[str, str]:
     if request.content_length is not None and request.content_length > _BODY_BYTES_MAX:
         raise InvalidInput(f"a reply has at most {_BODY_BYTES_MAX:,} bytes")
     if request.content_type != "application/json":
-        return {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+        return await form_of(request)
     try:
-        return json_decoder(dict[str, str])(await request.read() or b"{}")
+        return json_decoder(dict[str, str])(await body_of(request) or b"{}")
     except msgspec.DecodeError as error:
         raise InvalidInput(f"a reply is texts by name: by, because, text ({error})") from None
 

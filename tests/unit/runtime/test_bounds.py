@@ -112,6 +112,20 @@ async def test_every_number_of_every_request_has_its_bounds_at_every_door(door: 
                 assert not said.startswith(f"`{field}`"), (asked.name, field, value, said)
 
 
+@pytest.mark.parametrize("door", [http, http_by_name])
+async def test_a_document_is_no_question_at_any_door(door: Any, tmp_path: Path) -> None:
+    document_pasted, why = (
+        "The pump is red. " * 60_000,
+        "a question has at most 10,000 characters, this one 1,020,000: shorten it",
+    )
+    async with door(tmp_path) as put:
+        assert await put("ask", {"question": document_pasted}) == why
+        assert not await put("ask", {"question": document_pasted[:10_000]})
+    async with LearningAgent("ada", Home().memory(), ExtractiveReader()) as agent:
+        with pytest.raises(InvalidInput, match=why):
+            await agent.answer_question(document_pasted)
+
+
 def test_every_number_of_a_request_is_in_the_table() -> None:
     numbers = {
         (entry.name, field.name)

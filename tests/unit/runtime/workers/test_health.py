@@ -163,6 +163,23 @@ async def test_what_can_not_be_done_is_told_as_json(tmp_path: Path) -> None:
             assert (code, why in told["error"], bool(told["kind"])) == (status, True, True), (path, told)
 
 
+@pytest.mark.parametrize("path", ["/v1/replies/ada/unknown", "/v1/agents/ada/ask", "/v1/hooks/ada/mail"])
+async def test_a_body_that_is_not_what_its_head_says_is_its_senders_mistake(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HIVE_MIND_HOOK_SECRET", "s")
+    form = "application/x-www-form-urlencoded"
+    heads = [
+        {"Content-Type": kind} for kind in ("multipart/form-data", "multipart/form-data; boundary=a", form, f"{form}; charset=x")
+    ]
+    async with calling(tmp_path) as call:
+        for head in (*heads, {"Content-Type": "application/json", "Content-Encoding": "gzip"}):
+            status, told = await call.post(path, b"a\xff=\xfe", {**KNOWN, "Accept": "application/json", **head})
+            assert (status, bool(told["error"])) == (400, True), (head, told)
+        assert (await call.get("/readyz"))[0] == 200
+    assert not [record for record in caplog.records if record.exc_info and record.name.startswith("hive_mind")], caplog.text
+
+
 async def test_a_page_whose_name_leads_to_loopback_is_told_nothing(tmp_path: Path) -> None:
     async with calling(tmp_path) as call:
         for path in ("/healthz", "/readyz", "/metrics", "/v1/status"):
