@@ -88,8 +88,6 @@ class BusSettings:
     """None: the broker's limit."""
     kept_s: float = 24 * 3600.0
     """How long the broker keeps what nobody has read. Longer helps members that were away, and costs the broker memory."""
-    measure: "Measure | None" = None
-    """Bytes of a message, to count traffic by type."""
     names: Sequence[str] = ()
     """Those that read there, where a broker does not list them."""
 
@@ -333,18 +331,6 @@ class Watch(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Messages of one type, each copy to a target counted, and their bytes."""
-
-    messages: int
-    bytes: int
-
-
-Measure = Callable[[Message], int]
-"""How many bytes a message would be on a wire."""
-
-
 def type_of(message: Message) -> str:
     return _tag_of(type(message))
 
@@ -378,26 +364,3 @@ def correlation_of(message: Message) -> str:
     name: str = getattr(message, "query", "") or getattr(message, "request", "")
     # Ours are short; a longer one came from somebody else, and its answer must still be an envelope.
     return name[:CORRELATION_CHARS_MAX]
-
-
-class Meter:
-    """Counts nothing without a measure."""
-
-    def __init__(self, measure: Measure | None) -> None:
-        self._measure = measure
-        self._traffic: dict[str, Traffic] = {}
-
-    @property
-    def traffic(self) -> Mapping[str, Traffic]:
-        return dict(self._traffic)
-
-    def count_sent(self, envelopes: Sequence[Envelope]) -> None:
-        for envelope in envelopes if self._measure is not None else ():
-            self.count(envelope, len(envelope.target))
-
-    def count(self, envelope: Envelope, copies: int) -> None:
-        if self._measure is None:
-            return
-        former = self._traffic.get(envelope.type, Traffic(0, 0))
-        size = former.bytes + copies * self._measure(envelope.message)
-        self._traffic[envelope.type] = Traffic(former.messages + copies, size)

@@ -1,5 +1,8 @@
 """By what Azure's brokers let somebody in, the same for Service Bus and Event Hubs. No error repeats what is secret."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 
 from hive_mind.bus.address import DEVELOPMENT_KEY, BusAddress, is_connection_string, refuse_without_credential
@@ -37,6 +40,16 @@ def credential_of(address: BusAddress, credential: str, entity: str = "") -> Azu
         )
     refuse_without_credential(address)
     return AzureNamedKeyCredential(*DEVELOPMENT_KEY) if address.is_loopback else None
+
+
+def bytes_of(body: Any) -> bytes:
+    """The bytes of a message; those of another program may have none, or some value instead."""
+    if not isinstance(body, Iterable) or isinstance(body, bytes | str | Mapping):
+        return b""
+    try:
+        return b"".join(body)
+    except TypeError:
+        return b""
 
 
 def _refuse_elsewhere(address: BusAddress, endpoint: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from hive_mind.bus import EVERYONE, DeadLetter, Envelope, type_of
+from hive_mind.bus import EVERYONE, UNREADABLE_BYTES_MAX, DeadLetter, Envelope, type_of
 from hive_mind.errors import WireError
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import Message
@@ -106,11 +106,22 @@ def misfit(data: bytes) -> str:
     return "malformed" if data[0] == VERSION else "of another version"
 
 
+IsMeant = Callable[[Envelope], bool]
+
+
+def may_be_meant(data: bytes, is_meant: IsMeant) -> bool:
+    """Whether some bytes are to be forgotten. Unreadable ones may hold anything."""
+    try:
+        return is_meant(decode(data))
+    except WireError:
+        return True
+
+
 def dead_letter(name: str, data: bytes, attempts: int, reason: str, id: str, at_ms: int) -> DeadLetter:
     try:
         return DeadLetter(name, decode(data), attempts, reason, id, at_ms)
     except WireError:
-        return DeadLetter(name, None, attempts, reason, id, at_ms, data)
+        return DeadLetter(name, None, attempts, reason, id, at_ms, data[:UNREADABLE_BYTES_MAX])
 
 
 def decode(data: bytes) -> Envelope:

@@ -8,13 +8,15 @@ a message that was refused is settled once it is written where its subscriber ke
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar, cast
 
 from hive_mind.bus import EVERYONE, BusHealth, Envelope, Key, Subscription, added, key_of
-from hive_mind.bus.codec import misfit
+from hive_mind.bus.codec import decode, misfit
 from hive_mind.bus.dead_letters import Again, DeadLetterFile, Refusal, refusal, unreadable
+from hive_mind.errors import WireError
 
 # Acknowledged ids are remembered for 5 to 10 minutes, and this many at most: far more than a broker repeats after a connection
 # broke in the middle of sending.
@@ -22,6 +24,16 @@ SEEN_MAX = 100_000
 SEEN_FOR_S = 600.0
 # Between two looks for letters that a person wants to be handled again, and two attempts to write on a disk that is full.
 _LETTERS_EVERY_S, _WRITE_AGAIN_S = 0.5, 1.0
+
+
+async def drained(is_drained: Callable[[], bool], settled: asyncio.Event, drain_s: float) -> None:
+    """Return when everything is settled, or the time is up. The event is set when something was."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(drain_s):
+            while not is_drained():
+                settled.clear()
+                await settled.wait()
+
 
 N = TypeVar("N")
 N_contra = TypeVar("N_contra", contravariant=True)
@@ -156,6 +168,15 @@ class Mailbox(Generic[N]):
             self._hold(delivery)
             self._waiting.append(delivery)
             self._on_ready()
+
+    def read(self, native: N, data: bytes, attempt: int) -> None:
+        """Offer the envelope of some bytes, or refuse what is none."""
+        try:
+            envelope = decode(data)
+        except WireError as error:
+            self.refuse(native, data, attempt, str(error))
+        else:
+            self.offer(native, envelope, attempt, len(data))
 
     def refuse(self, native: N, data: bytes, attempt: int, reason: str) -> None:
         if self.is_closed or any(item.native == native for item in self._unwritten if item.delivery is None):

@@ -8,7 +8,7 @@ A subscriber has a queue: a mailbox with a line of publishers before it when it 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from hive_mind.bus import (
@@ -22,14 +22,11 @@ from hive_mind.bus import (
     DeadLetter,
     Envelope,
     Inbox,
-    Measure,
-    Meter,
     QueueState,
     Subscription,
-    Traffic,
 )
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
+from hive_mind.bus.mailbox import Mailbox, MailboxDelivery, drained
 from hive_mind.errors import BackendThrottled, BackendUnavailable, InvalidInput
 
 Room = asyncio.Future[bool]
@@ -99,29 +96,23 @@ def _resolve(room: Room, is_accepted: bool) -> None:
 
 
 async def open(address: BusAddress, settings: BusSettings) -> "MemoryBus":
-    """An empty bus. With a `measure` in the settings it counts its traffic."""
-    del address
-    return MemoryBus(settings.measure)
+    """An empty bus."""
+    del address, settings
+    return MemoryBus()
 
 
 class MemoryBus:
     """See `bus.EventBus`."""
 
-    def __init__(self, measure: Measure | None = None) -> None:
-        self._meter = Meter(measure)
+    def __init__(self) -> None:
         self._queues: dict[tuple[str, str], Queue] = {}
         self._watchers: list[_Watcher] = []
         self._is_closed = False
-        self._drained: asyncio.Future[None] | None = None
+        self._settled = asyncio.Event()
 
     @property
     def capabilities(self) -> BusCapabilities:
         return BusCapabilities(is_durable=False, survives_restart=False, can_watch=True)
-
-    @property
-    def traffic(self) -> Mapping[str, Traffic]:
-        """Messages published so far, by type; empty without a `measure`. A copy."""
-        return self._meter.traffic
 
     @property
     def health(self) -> BusHealth:
@@ -187,28 +178,21 @@ class MemoryBus:
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Wait until every queue is empty and acknowledged, or the time is up."""
         self._is_closed = True
-        if any(not queue.is_drained for queue in self._queues.values()):
-            self._drained = self._drained or asyncio.get_running_loop().create_future()
-            await asyncio.wait([self._drained], timeout=drain_s)
+        await drained(lambda: all(queue.is_drained for queue in self._queues.values()), self._settled, drain_s)
         for queue in tuple(self._queues.values()):
             queue.end(is_accepted=False)
 
     def forget(self, queue: Queue) -> None:
         del self._queues[queue.subscription.hive, queue.subscription.name]
-        self._look_whether_drained()
+        self._settled.set()
 
     def settled(self, native: int) -> None:
         """For mailboxes: nothing of it is kept anywhere else."""
         del native
-        self._look_whether_drained()
-
-    def _look_whether_drained(self) -> None:
-        if self._drained and not self._drained.done() and all(queue.is_drained for queue in self._queues.values()):
-            self._drained.set_result(None)
+        self._settled.set()
 
     def _put(self, envelope: Envelope, targets: Sequence[Queue]) -> list[tuple[Queue, Room]]:
         """Into each queue; which of them were full."""
-        self._meter.count(envelope, len(targets) if envelope.target == EVERYONE else len(envelope.target))
         full = [(queue, room) for queue in targets if (room := queue.put(envelope)) is not None]
         for watcher in self._watchers:
             watcher.see(envelope)

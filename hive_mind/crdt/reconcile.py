@@ -139,7 +139,13 @@ def _cheapest_span(index: DotIndex, low: bytes, high: bytes) -> Span:
             return Span(low, high, dots=packed)
     pieces = index.split(low, high)
     fingerprints = b"".join([index.fingerprint(*piece)[:PIECE_BYTES] for piece in pieces])
-    return Span(low, high, fingerprints, cuts=_packed_bounds([piece[0] for piece in pieces]))
+    # Each bound but the first: how many bytes it shares with the one before and how many follow, in half a byte each, then those.
+    cuts = bytearray()
+    for before, bound in pairwise([piece[0] for piece in pieces]):
+        shared = _shared(before, bound)
+        cuts.append(shared << 4 | len(bound) - shared)
+        cuts += bound[shared:]
+    return Span(low, high, fingerprints, cuts=bytes(cuts))
 
 
 def _unlike(index: DotIndex, span: Span) -> Iterator[tuple[bytes, bytes]]:
@@ -153,16 +159,6 @@ def _unlike(index: DotIndex, span: Span) -> Iterator[tuple[bytes, bytes]]:
             raise ValueError("pieces out of order")
         if index.fingerprint(low, high)[:size] != span.fingerprint[size * number : size * (number + 1)]:
             yield low, high
-
-
-def _packed_bounds(bounds: Sequence[bytes]) -> bytes:
-    """Each but the first: how many bytes it shares with the one before and how many follow, in half a byte each, then those."""
-    packed = bytearray()
-    for before, bound in pairwise(bounds):
-        shared = _shared(before, bound)
-        packed.append(shared << 4 | len(bound) - shared)
-        packed += bound[shared:]
-    return bytes(packed)
 
 
 def _bounds(first: bytes, packed: bytes) -> list[bytes]:

@@ -64,24 +64,21 @@ class Keys:
         path = audience_path(audience)
         # One client calls its signatures "jwt", so the token itself tells what it is.
         if token.startswith(_SAS):
-            return path, self._check_signature(token.removeprefix(_SAS), path, now)
+            parts = dict(part.partition("=")[::2] for part in token.removeprefix(_SAS).split("&"))
+            resource, expiry = parts.get("sr", ""), parts.get("se", "")
+            key = self.by_name.get(unquote_plus(parts.get("skn", "")))
+            if key is None:
+                raise _refused("InvalidSignature: there is no key of that name")
+            if not hmac.compare_digest(_signature(key, resource, expiry), unquote_plus(parts.get("sig", "")).encode()):
+                raise _refused("InvalidSignature: the token has an invalid signature")
+            if not (expiry.isascii() and expiry.isdigit()) or int(expiry[:12]) < now:
+                raise _refused("ExpiredToken: the token is expired")
+            if not is_within(path, audience_path(unquote_plus(resource))):
+                raise _refused("InvalidAudience: the token is for another resource")
+            return path, float(expiry[:12])
         if self.jwt is not None and hmac.compare_digest(token.encode(), self.jwt.encode()):
             return path, now + _JWT_LIFE_S
         raise _refused("InvalidToken: neither a valid signature nor the web token of this broker")
-
-    def _check_signature(self, token: str, path: str, now: float) -> float:
-        parts = dict(part.partition("=")[::2] for part in token.split("&"))
-        resource, expiry = parts.get("sr", ""), parts.get("se", "")
-        key = self.by_name.get(unquote_plus(parts.get("skn", "")))
-        if key is None:
-            raise _refused("InvalidSignature: there is no key of that name")
-        if not hmac.compare_digest(_signature(key, resource, expiry), unquote_plus(parts.get("sig", "")).encode()):
-            raise _refused("InvalidSignature: the token has an invalid signature")
-        if not (expiry.isascii() and expiry.isdigit()) or int(expiry[:12]) < now:
-            raise _refused("ExpiredToken: the token is expired")
-        if not is_within(path, audience_path(unquote_plus(resource))):
-            raise _refused("InvalidAudience: the token is for another resource")
-        return float(expiry[:12])
 
 
 def audience_path(audience: str) -> str:

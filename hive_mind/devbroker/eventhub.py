@@ -121,19 +121,17 @@ class Partition:
         number = int(value)
         match field_name:
             case "x-opt-offset":
-                return self._after_offset(number, is_inclusive=is_inclusive)
+                if number > self._next_offset:
+                    raise AmqpError(
+                        "com.microsoft:argument-error",
+                        f"the supplied offset '{number}' is invalid; the last one is '{self.last.offset}'",
+                    )
+                return self._search(self._offsets, number, is_inclusive=is_inclusive)
             case "x-opt-sequence-number":
                 return max(self.begin, min(self.end, number if is_inclusive else number + 1))
             case "x-opt-enqueued-time":
                 return self._search(self._times_ms, number, is_inclusive=is_inclusive)
         raise AmqpError(INVALID_FIELD, f"events can't be looked up by {field_name!r}")
-
-    def _after_offset(self, offset: int, *, is_inclusive: bool) -> int:
-        if offset > self._next_offset:
-            raise AmqpError(
-                "com.microsoft:argument-error", f"the supplied offset '{offset}' is invalid; the last one is '{self.last.offset}'"
-            )
-        return self._search(self._offsets, offset, is_inclusive=is_inclusive)
 
     def _search(self, values: list[int], value: int, *, is_inclusive: bool) -> int:
         search = bisect_left if is_inclusive else bisect_right
@@ -230,7 +228,13 @@ class EventHub:
         if not isinstance(epoch, int | None):
             raise AmqpError("amqp:invalid-field", "an epoch is a whole number")
         peers = {peer: reader for peer, reader in self._readers.items() if _is_place(reader, partition, group.lower())}
-        _refuse_by_peers(list(peers.values()), epoch)
+        owner = next((reader.epoch for reader in peers.values() if reader.epoch is not None), None)
+        if epoch is None and owner is not None:
+            raise AmqpError("amqp:link:stolen", f"there is a receiver with epoch '{owner}', so one without is not allowed")
+        if epoch is None and len(peers) >= READERS_MAX:
+            raise AmqpError(RESOURCE_LIMIT, f"more than {READERS_MAX} receivers per partition in a consumer group")
+        if epoch is not None and owner is not None and owner > epoch:
+            raise AmqpError("amqp:link:stolen", f"there is a receiver with the higher epoch '{owner}'")
         selector = link.filters.get(_SELECTOR_FILTER)
         position = partition.begin if selector is None else partition.start(str(selector))
         if epoch is not None:
@@ -271,7 +275,22 @@ class EventHub:
             case "com.microsoft:eventhub":
                 return ManagementReply(200, "OK", self._description())
             case "com.microsoft:partition":
-                return ManagementReply(200, "OK", self._partition_description(self._partition(str(application.get("partition")))))
+                partition = self._partition(str(application.get("partition")))
+                last = partition.last
+                return ManagementReply(
+                    200,
+                    "OK",
+                    {
+                        "name": self.name,
+                        "type": "com.microsoft:partition",
+                        "partition": str(partition.number),
+                        "begin_sequence_number": partition.begin,
+                        "last_enqueued_sequence_number": last.sequence,
+                        "last_enqueued_offset": last.offset,
+                        "last_enqueued_time_utc": Timestamp(last.time_ms),
+                        "is_partition_empty": partition.begin == partition.end,
+                    },
+                )
         return ManagementReply(400, "only hubs and partitions can be read", {})
 
     def _description(self) -> dict[str, Any]:
@@ -282,19 +301,6 @@ class EventHub:
             "partition_count": Int(len(self.partitions)),
             "georeplication_factor": Int(1),
             "partition_ids": Array(str(partition.number) for partition in self.partitions),
-        }
-
-    def _partition_description(self, partition: Partition) -> dict[str, Any]:
-        last = partition.last
-        return {
-            "name": self.name,
-            "type": "com.microsoft:partition",
-            "partition": str(partition.number),
-            "begin_sequence_number": partition.begin,
-            "last_enqueued_sequence_number": last.sequence,
-            "last_enqueued_offset": last.offset,
-            "last_enqueued_time_utc": Timestamp(last.time_ms),
-            "is_partition_empty": partition.begin == partition.end,
         }
 
     def _partition(self, text: str) -> Partition:
@@ -319,13 +325,3 @@ def hub_of(path: str) -> str:
 
 def _is_place(reader: _Reader, partition: Partition, group: str) -> bool:
     return reader.partition is partition and reader.group == group
-
-
-def _refuse_by_peers(peers: Sequence[_Reader], epoch: int | None) -> None:
-    owner = next((peer.epoch for peer in peers if peer.epoch is not None), None)
-    if epoch is None and owner is not None:
-        raise AmqpError("amqp:link:stolen", f"there is a receiver with epoch '{owner}', so one without is not allowed")
-    if epoch is None and len(peers) >= READERS_MAX:
-        raise AmqpError(RESOURCE_LIMIT, f"more than {READERS_MAX} receivers per partition in a consumer group")
-    if epoch is not None and owner is not None and owner > epoch:
-        raise AmqpError("amqp:link:stolen", f"there is a receiver with the higher epoch '{owner}'")

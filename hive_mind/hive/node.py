@@ -345,21 +345,18 @@ class HiveNode:
     def _on_state(self, sender: str, state: SyncState, at: NodePolicy) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state, at.now)) is None:
             return []
-        shares, records = self._hear_time(sender, state, at)
-        records += self.partitions.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
-        # Only now: a node that reports agreement has persisted everything.
-        self.partitions.handed_over(sender, self.repair.taken_over(sender, state))
-        entries = self._take_entries(state.registry, at)
-        return [*self._took(shares, at), *entries, *self._took(self.partitions.let_go(), at, records), *answers]
-
-    def _hear_time(self, sender: str, state: SyncState, at: NodePolicy) -> tuple[dict[str, Taken], list[Record]]:
-        """A member says what time it is. Once that is known, facts only hidden until then are removed."""
+        # Once it is known what time it is, facts only hidden until then are removed.
         was_synced, sent_ms = self.time.is_synced, state.clock.answers_mono_ms
         if sent_ms and sender in self.topology.nodes:
             self.questions.latencies.exchanged(sender, at.now.mono_ms - sent_ms, at.now.mono_ms)
         is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, at.now)
         shares = self.registry_service.apply_all(at) if self.time.is_synced and not was_synced else {}
-        return shares, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
+        records: list[Record] = [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
+        records += self.partitions.agreed(sender, (*state.agrees, *state.nothing), frozenset(state.complete))
+        # Only now: a node that reports agreement has persisted everything.
+        self.partitions.handed_over(sender, self.repair.taken_over(sender, state))
+        entries = self._take_entries(state.registry, at)
+        return [*self._took(shares, at), *entries, *self._took(self.partitions.let_go(), at, records), *answers]
 
     def _reconnected(self, now: Now) -> list[Effect]:
         """Send again, and exchange, soon: recent messages may be lost."""

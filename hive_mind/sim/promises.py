@@ -74,12 +74,25 @@ class Promises:
         self, operations: list[Operation], *, forgetful: Collection[str] = (), stolen: Mapping[str, int] | None = None
     ) -> None:
         self._operations, self._forgetful, self._stolen = operations, forgetful, stolen or {}
-        self._taken_back = _by_fact(operations)
+        self._taken_back: dict[str, list[_TakenBack]] = {}
+        for operation in operations:
+            if isinstance(operation.event, Retract):
+                row = _TakenBack(
+                    operation.event.by, operation.node, operation.started_ms, operation.surely_over_ms, operation.ahead_ms
+                )
+                for fact_id in operation.event.fact_ids:
+                    self._taken_back.setdefault(fact_id, []).append(row)
         self._redacted = {fact for operation in operations for fact in redacted_by(operation.event)}
 
     def live(self, now_ms: int) -> Iterator[Promise]:
         for voice, (operation, ends_ms) in self._last_words().items():
-            if ends_ms - TIME_SLACK_MS <= now_ms or voice.fact_id in self._redacted or self._may_be_taken_back(voice, operation):
+            if ends_ms - TIME_SLACK_MS <= now_ms or voice.fact_id in self._redacted:
+                continue
+            if any(
+                row.over_ms > operation.started_ms or self._may_be_stamped_later(row, operation)
+                for row in self._taken_back.get(voice.fact_id, ())
+                if row.by in (voice.agent, MODERATOR)
+            ):
                 continue
             yield Promise(voice, tuple(sorted(operation.partitions.get(voice, ()))), operation)
 
@@ -109,13 +122,6 @@ class Promises:
                 words[voice] = words[voice][0], min(words[voice][1], ends_ms)
         return words
 
-    def _may_be_taken_back(self, voice: Voice, last: Operation) -> bool:
-        return any(
-            (row.over_ms > last.started_ms or self._may_be_stamped_later(row, last))
-            for row in self._taken_back.get(voice.fact_id, ())
-            if row.by in (voice.agent, MODERATOR)
-        )
-
     def _may_be_stamped_later(self, row: _TakenBack, last: Operation) -> bool:
         """On another node, with a clock that is a little ahead or quite wrong, what came before may bear the later stamp."""
         if row.node == last.node and last.node not in self._forgetful:
@@ -135,18 +141,6 @@ def _promotions(operations: list[Operation]) -> Iterator[tuple[Operation, Promot
 
 def _end(operation: Operation, promotion: Promotion) -> int:
     return operation.started_ms + promotion.ttl_ms if promotion.ttl_ms else NEVER_MS
-
-
-def _by_fact(operations: list[Operation]) -> Mapping[str, list[_TakenBack]]:
-    rows_by_fact: dict[str, list[_TakenBack]] = {}
-    for operation in operations:
-        if isinstance(operation.event, Retract):
-            row = _TakenBack(
-                operation.event.by, operation.node, operation.started_ms, operation.surely_over_ms, operation.ahead_ms
-            )
-            for fact_id in operation.event.fact_ids:
-                rows_by_fact.setdefault(fact_id, []).append(row)
-    return rows_by_fact
 
 
 def took_back(operation: Operation) -> bool:
@@ -220,7 +214,10 @@ def check_visible(world: World, promises: Promises, wait: Callable[[int], None])
     second_answers = [(machine, _ask(world, machine)) for machine in members(world)]
     wait(DEADLINE_MS)
     expected = _wanted(world, promises)
-    redacted, single = promises.redacted(), _with_one_voice(world)
+    voices = Counter(
+        voice.fact_id for voice in {voiced(assertion) for machine in members(world) for _, assertion in assertions_of(machine)}
+    )
+    redacted, single = promises.redacted(), {fact_id for fact_id, count in voices.items() if count == 1}
     for machine, operation in (*first_answers, *second_answers):
         yield from _check(world, machine, operation, expected - redacted, redacted)
     for (_, first), (machine, second) in zip(first_answers, second_answers, strict=True) if _is_trustworthy(world) else ():
@@ -259,13 +256,6 @@ def _check(
         yield Violation("P13 a healed hive is complete", f"{outcome.missing} missing at {machine.name}, silent: {outcome.silent}")
     if lost := expected - set(outcome.pool.ids):
         yield Violation("I1 what was acknowledged is found", f"{min(lost)} is not found at {machine.name}")
-
-
-def _with_one_voice(world: World) -> set[str]:
-    voices = Counter(
-        voice.fact_id for voice in {voiced(assertion) for machine in members(world) for _, assertion in assertions_of(machine)}
-    )
-    return {fact_id for fact_id, count in voices.items() if count == 1}
 
 
 def _is_trustworthy(world: World) -> bool:

@@ -47,15 +47,6 @@ class _Kept:
     def has(self, id: str) -> bool:
         return id in self.facts or id in self.others
 
-    def refuse_what_does_not_fit(self, batch: WriteBatch) -> None:
-        for id in filter(self.has, batch.added):
-            raise already_there(id)
-        for id in batch.revised.keys() - self.facts.keys():
-            raise not_there(id)
-        for id in {end for link in batch.links for end in (link.from_id, link.to_id)} - batch.added.keys() - batch.once.keys():
-            if not self.has(id):
-                raise no_end(id)
-
     def put(self, batch: WriteBatch) -> None:
         self.facts |= batch.added
         self.facts |= {id: replace(fact, content=self.facts[id].content) for id, fact in batch.revised.items()}
@@ -113,7 +104,13 @@ class MemoryStore:
         contents = self._kept
         check(changes)
         batch = WriteBatch().take(changes)
-        contents.refuse_what_does_not_fit(batch)
+        for id in filter(contents.has, batch.added):
+            raise already_there(id)
+        for id in batch.revised.keys() - contents.facts.keys():
+            raise not_there(id)
+        for id in {end for link in batch.links for end in (link.from_id, link.to_id)} - batch.added.keys() - batch.once.keys():
+            if not contents.has(id):
+                raise no_end(id)
         contents.put(batch)
 
     async def facts(self) -> AsyncIterator[Sequence[Fact]]:

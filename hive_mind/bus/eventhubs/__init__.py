@@ -11,7 +11,6 @@ Here are the bus, and the one hub as this process uses it: for each partition a 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial, reduce
@@ -30,10 +29,8 @@ from hive_mind.bus import (
     Envelope,
     Inbox,
     Key,
-    Meter,
     QueueState,
     Subscription,
-    Traffic,
     Watch,
     codec,
 )
@@ -50,6 +47,7 @@ from hive_mind.bus.eventhubs.clients import (
 )
 from hive_mind.bus.eventhubs.inbox import Box, Chores, ConsumerName, Keeper, Position, Positions, Watching, keeper, partition_of
 from hive_mind.bus.eventhubs.reader import Bounds, Care, Listener, PartitionReader
+from hive_mind.bus.mailbox import drained
 from hive_mind.errors import BackendUnavailable, InvalidInput, MessageTooLarge
 
 
@@ -88,7 +86,7 @@ class EventHubsBus:
 
     def __init__(self, hub: "Hub", keeper: Keeper, settings: BusSettings, *, is_cloud: bool = True) -> None:
         self._is_cloud = is_cloud
-        self._hub, self._keeper, self._meter = hub, keeper, Meter(settings.measure)
+        self._hub, self._keeper = hub, keeper
         bytes_max = hub.batch_bytes_max - AROUND_BYTES
         self._envelope_bytes_max = min(settings.envelope_bytes_max or bytes_max, bytes_max)
         self._chores = Chores()
@@ -103,11 +101,6 @@ class EventHubsBus:
         """A hub keeps everything for its retention time and gives each reader all of it; the development broker while it runs."""
         bytes_max = self._envelope_bytes_max
         return BusCapabilities(is_durable=True, survives_restart=self._is_cloud, can_watch=True, envelope_bytes_max=bytes_max)
-
-    @property
-    def traffic(self) -> Mapping[str, Traffic]:
-        """Messages published so far, by type; empty without a `measure`. A copy."""
-        return self._meter.traffic
 
     @property
     def health(self) -> BusHealth:
@@ -127,7 +120,6 @@ class EventHubsBus:
             for partition in self._hub.partitions_of(envelope):
                 events.setdefault(partition, []).append(Event(envelope.hive, data))
         await self._hub.send(events, timeout_s)
-        self._meter.count_sent(envelopes)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """Read for a name: from where it stopped, or from what its partition ends with now."""
@@ -194,11 +186,7 @@ class EventHubsBus:
             await self._closed.wait()
             return
         self._is_closed = True
-        with suppress(TimeoutError):
-            async with asyncio.timeout(drain_s):
-                while not all(box.mailbox.is_drained for box in self._open_boxes()):
-                    self._settled.clear()
-                    await self._settled.wait()
+        await drained(lambda: all(box.mailbox.is_drained for box in self._open_boxes()), self._settled, drain_s)
         for box in self._open_boxes():
             box.mailbox.end()
         await self._hub.close()

@@ -14,7 +14,7 @@ import logging
 import random
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -23,6 +23,7 @@ from azure.eventhub import EventData, EventHubConsumerClient
 
 from hive_mind.awaiting import call_on
 from hive_mind.bus import UNREADABLE_BYTES_MAX, Envelope, codec
+from hive_mind.bus._azure import bytes_of
 from hive_mind.bus.eventhubs.clients import (
     BACKEND,
     Clients,
@@ -127,7 +128,14 @@ class Reading:
         call_on(self._loop, self._end, error)
 
     def _read(self, client: EventHubConsumerClient) -> None:
-        consumer, socket = self._consumer(client), Socket()
+        # After a number rather than from it on: the number that will come next is refused as unknown. "-1" is the very beginning.
+        after: int | str = self._start - 1 if self._start > 0 else "-1"
+        # Any: it is typed for `receive`, which wraps the function it hands on.
+        create: Any = client._create_consumer  # noqa: SLF001 - see the top
+        consumer: Any = create(self._clients.group, str(self._partition), after, self._take, prefetch=_AHEAD)
+        # Reading all the time is enough to keep a connection alive.
+        consumer._keep_alive = None  # noqa: SLF001
+        socket = Socket()
         try:
             while not self._is_stopping and not _is_open(consumer, socket):
                 pass
@@ -140,16 +148,6 @@ class Reading:
         finally:
             consumer.close()
             socket.close()
-
-    def _consumer(self, client: EventHubConsumerClient) -> Any:
-        # After a number rather than from it on: the number that will come next is refused as unknown. "-1" is the very beginning.
-        after: int | str = self._start - 1 if self._start > 0 else "-1"
-        # Any: it is typed for `receive`, which wraps the function it hands on.
-        create: Any = client._create_consumer  # noqa: SLF001 - see the top
-        consumer = create(self._clients.group, str(self._partition), after, self._take, prefetch=_AHEAD)
-        # Reading all the time is enough to keep a connection alive.
-        consumer._keep_alive = None  # noqa: SLF001
-        return consumer
 
     def _take(self, events: Sequence[EventData]) -> None:
         hives = self._hives()
@@ -175,7 +173,7 @@ def _is_open(consumer: Any, socket: Socket) -> bool:
 
 
 def _seen(event: EventData, hives: frozenset[str]) -> SequencedEvent:
-    body = _body_of(event)
+    body = bytes_of(event.body)
     return SequencedEvent(event.sequence_number or 0, _what(body, hives), len(body))
 
 
@@ -191,18 +189,6 @@ def _what(body: bytes, hives: frozenset[str]) -> Envelope | Unreadable | Token |
         return codec.decode(sent.data)
     except WireError as error:
         return Unreadable(sent.hive, sent.data[:UNREADABLE_BYTES_MAX], str(error))
-
-
-def _body_of(event: EventData) -> bytes:
-    """The bytes of an event; those of another program may have none, or some value instead."""
-    # Any: it is typed for what is sent.
-    body: Any = event.body
-    if not isinstance(body, Iterable) or isinstance(body, bytes | str | Mapping):
-        return b""
-    try:
-        return b"".join(body)
-    except TypeError:
-        return b""
 
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import random
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
@@ -31,14 +31,13 @@ from hive_mind.bus import (
     Envelope,
     Inbox,
     Key,
-    Meter,
     QueueState,
     Subscription,
-    Traffic,
     key_of,
 )
 from hive_mind.bus.address import BusAddress, refuse_plaintext
 from hive_mind.bus.codec import decode, encode
+from hive_mind.bus.mailbox import drained
 from hive_mind.bus.redis import admin, keys
 from hive_mind.bus.redis.admin import ENVELOPE_BYTES_MAX, EVERY_S, inspected, look, purge, refuse_full, scrub, trim
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, RedisSender
@@ -84,10 +83,9 @@ class RedisBus:
 
     def __init__(self, place: ServerAddress, capabilities: BusCapabilities) -> None:
         self.capabilities = capabilities
-        self.outgoing = RedisSender(place, self._on_reconnect)
+        self.outgoing = RedisSender(place, lambda: self._noted.clear())
         self._place = place
         self._bytes_max = capabilities.envelope_bytes_max or ENVELOPE_BYTES_MAX
-        self._meter = Meter(place.settings.measure)
         self._admin = AdminClient(place)
         self._readers: list[StreamReader] = []
         self._watchers: list[BusWatch] = []
@@ -97,17 +95,12 @@ class RedisBus:
         self._former = BusHealth(is_connected=True)
         self._vitals: BrokerVitals | None = None
         self._is_closed = False
-        self._drained: asyncio.Future[None] | None = None
+        self.settled = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         await self.outgoing.start()
         self._keeper = begin(self._keep(), "redis keeper", lambda _: None)
-
-    @property
-    def traffic(self) -> Mapping[str, Traffic]:
-        """Messages published so far, by type; one to everyone counts once. Empty without a `measure`. A copy."""
-        return self._meter.traffic
 
     @property
     def health(self) -> BusHealth:
@@ -174,9 +167,7 @@ class RedisBus:
             return
         keeper.cancel()
         await asyncio.gather(*(reader.stop() for reader in self._readers), *(watch.close() for watch in tuple(self._watchers)))
-        if not self._is_drained:
-            self._drained = asyncio.get_running_loop().create_future()
-            await asyncio.wait([self._drained], timeout=drain_s)
+        await drained(lambda: all(reader.mailbox.is_drained for reader in self._readers), self.settled, drain_s)
         await asyncio.gather(*(reader.close() for reader in tuple(self._readers)))
         # Acknowledgements take a round trip, also where there is no time to drain.
         await self.outgoing.close(max(drain_s, 0.5))
@@ -186,15 +177,7 @@ class RedisBus:
     def forget(self, reader: StreamReader) -> None:
         self._former = _with(self._former, reader)
         self._readers.remove(reader)
-        self.look_whether_drained()
-
-    def look_whether_drained(self) -> None:
-        if self._drained is not None and not self._drained.done() and self._is_drained:
-            self._drained.set_result(None)
-
-    @property
-    def _is_drained(self) -> bool:
-        return all(reader.mailbox.is_drained for reader in self._readers)
+        self.settled.set()
 
     def _commands(self, envelopes: Sequence[Envelope]) -> tuple[list[Command | Packed], int]:
         """The commands that add them, and how many bytes that is."""
@@ -219,12 +202,7 @@ class RedisBus:
                     commands.append(("HSETNX", keys.names(hive), name, 0))
                 stream = keys.brief_inbox(hive, name) if envelope.is_brief else keys.inbox(hive, name)
                 commands.append(pack(b"XADD", stream, b"*", keys.BODY, data))
-        self._meter.count_sent(envelopes)
         return commands, size
-
-    def _on_reconnect(self) -> None:
-        """The server may have lost everything."""
-        self._noted.clear()
 
     async def _keep(self) -> None:
         rng = random.Random()  # noqa: S311 - jitter

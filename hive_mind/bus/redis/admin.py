@@ -24,13 +24,13 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Seque
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-from hive_mind.bus import ATTEMPTS_MAX, BRIEF_S, BrokerVitals, BusCapabilities, BusSettings, DeadLetter, Envelope, QueueState
+from hive_mind.bus import ATTEMPTS_MAX, BRIEF_S, BrokerVitals, BusCapabilities, BusSettings, DeadLetter, QueueState
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.codec import dead_letter, decode
+from hive_mind.bus.codec import IsMeant, dead_letter, may_be_meant
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.keys import Group
 from hive_mind.bus.redis.wire import SCATTERED, Command, ServerAddress, Wire, pairs, value
-from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable, WireError
+from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
 _log = logging.getLogger(__name__)
@@ -353,9 +353,6 @@ def _letter(id: bytes, fields: dict[bytes, bytes]) -> DeadLetter:
     return dead_letter(name, fields[keys.BODY], attempts, reason, id.decode(), int(fields[b"at"]))
 
 
-IsMeant = Callable[[Envelope], bool]
-
-
 _POLL_S, _WRITTEN_WITHIN_S = 0.1, 60.0
 
 
@@ -381,17 +378,9 @@ async def scrub(
 
 async def _has_it(wire: Wire, stream: bytes, is_meant: IsMeant) -> bool:
     async for _, fields in _entries(wire, stream):
-        if _is_meant(fields, is_meant):
+        if keys.BODY in fields and may_be_meant(fields[keys.BODY], is_meant):
             return True
     return False
-
-
-def _is_meant(fields: dict[bytes, bytes], is_meant: IsMeant) -> bool:
-    """Unreadable entries may hold anything."""
-    try:
-        return keys.BODY in fields and is_meant(decode(fields[keys.BODY]))
-    except WireError:
-        return True
 
 
 async def _until_done(wire: Wire, order: str, name: str) -> None:

@@ -194,7 +194,8 @@ class RedisSender:
             start += len(send.commands)
             failed = [n for n, reply in enumerate(own_replies) if isinstance(reply, RedisError)]
             if not failed:
-                send.succeed()
+                if not send.done.done():
+                    send.done.set_result(None)
                 continue
             error = meaning(own_replies[failed[0]])
             if error.retryable:
@@ -204,15 +205,13 @@ class RedisSender:
                 send.fail(error)
         self._full_for = self._full_for + 1 if full else 0
         if full:
-            self._hold_back(full, meaning_of_all := meaning(next(reply for reply in replies if isinstance(reply, RedisError))))
-            self._note(meaning_of_all)
-
-    def _hold_back(self, sends: "Sequence[_Send]", error: BackendError) -> None:
-        """The server takes nothing more now: try again a little later, and a little later still."""
-        loop, wait_s = asyncio.get_running_loop(), delay_s(self._full_for, _FULL, rng=self._rng)
-        self._not_before = loop.time() + wait_s
-        loop.call_later(wait_s, self._bell.set)
-        self._give_back(sends, error)
+            # The server takes nothing more now: try again a little later, and a little later still.
+            loop, wait_s = asyncio.get_running_loop(), delay_s(self._full_for, _FULL, rng=self._rng)
+            self._not_before = loop.time() + wait_s
+            loop.call_later(wait_s, self._bell.set)
+            refusal = meaning(next(reply for reply in replies if isinstance(reply, RedisError)))
+            self._give_back(full, refusal)
+            self._note(refusal)
 
     def _give_back(self, sends: "Sequence[_Send]", error: BackendError) -> None:
         for send in reversed(sends):
@@ -236,10 +235,6 @@ class _Send:
         self.error: BackendError | None = None
         self.is_withdrawn = False
         self.timer: asyncio.TimerHandle | None = None
-
-    def succeed(self) -> None:
-        if not self.done.done():
-            self.done.set_result(None)
 
     def fail(self, error: BackendError) -> None:
         self.is_withdrawn = True

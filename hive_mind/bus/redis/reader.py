@@ -21,13 +21,12 @@ from contextlib import suppress
 from typing import Protocol
 
 from hive_mind.bus import Delivery, Subscription
-from hive_mind.bus.codec import decode
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.keys import Group
 from hive_mind.bus.redis.outgoing import RedisSender
 from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, keep_reading, pairs, value
-from hive_mind.errors import BackendError, WireError
+from hive_mind.errors import BackendError
 from hive_mind.retry import RetrySettings, delay_s
 
 BLOCK_MS = 1000
@@ -148,12 +147,11 @@ class StreamReaderListener(Protocol):
     """Calls of a reader to its bus."""
 
     outgoing: RedisSender
+    settled: asyncio.Event
+    """Set when something was."""
 
     def forget(self, reader: "StreamReader") -> None:
         """The reader was closed."""
-
-    def look_whether_drained(self) -> None:
-        """Something was settled."""
 
 
 class StreamReader:
@@ -238,14 +236,10 @@ class StreamReader:
         await self._brief.close()
 
     def settled(self, native: Native) -> None:
-        self._acknowledge(native)
-        self._owner.look_whether_drained()
-
-    def _acknowledge(self, native: Native) -> None:
-        if native[0] not in self._keys:
-            return
-        self._settling.add(native)
-        self._owner.outgoing.acknowledge(native[0], self.subscription.name, native[1], self._acknowledged)
+        if native[0] in self._keys:
+            self._settling.add(native)
+            self._owner.outgoing.acknowledge(native[0], self.subscription.name, native[1], self._acknowledged)
+        self._owner.settled.set()
 
     def _acknowledged(self, key: bytes, ids: Sequence[bytes]) -> None:
         self._settling.difference_update([(key, id) for id in ids])
@@ -312,13 +306,7 @@ class StreamReader:
             self._offer(native, fields)
 
     def _offer(self, native: Native, fields: Sequence[bytes] | None, attempt: int = 1) -> None:
-        body = fields[1] if fields else b""
-        try:
-            envelope = decode(body)
-        except WireError as error:
-            self.mailbox.refuse(native, body, attempt, str(error))
-        else:
-            self.mailbox.offer(native, envelope, attempt, len(body))
+        self.mailbox.read(native, fields[1] if fields else b"", attempt)
 
     async def _look(self, *, is_first: bool = False) -> None:
         """Show that this name is alive, and find what was delivered and is in nobody's hands."""

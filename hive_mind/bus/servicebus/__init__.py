@@ -20,7 +20,6 @@ import logging
 import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from weakref import WeakKeyDictionary
@@ -41,6 +40,7 @@ from hive_mind.bus import (
     codec,
 )
 from hive_mind.bus.address import BusAddress
+from hive_mind.bus.mailbox import drained
 from hive_mind.bus.servicebus.account import (
     NAME,
     Account,
@@ -171,11 +171,7 @@ class ServiceBus:
         for box in self._all():
             box.is_draining = True
         deadline = asyncio.get_running_loop().time() + drain_s
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(deadline):
-                while not all(box.is_drained for box in self._all()):
-                    self._settled.clear()
-                    await self._settled.wait()
+        await drained(lambda: all(box.is_drained for box in self._all()), self._settled, drain_s)
         await asyncio.gather(*(box.close() for box in self._all()))
         await self._outgoing.close(max(deadline - asyncio.get_running_loop().time(), 0.0))
         await self._account.close()

@@ -14,7 +14,6 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -26,8 +25,8 @@ from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage, Servi
 from azure.servicebus import exceptions as sdk
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
-from hive_mind.bus import BRIEF_S, EVERYONE, BusSettings, Envelope, Key, codec, key_of
-from hive_mind.bus._azure import credential_of
+from hive_mind.bus import BRIEF_S, EVERYONE, BusSettings, Envelope, Key, key_of
+from hive_mind.bus._azure import bytes_of, credential_of
 from hive_mind.bus.address import AZURE, BusAddress
 from hive_mind.errors import (
     BackendError,
@@ -291,19 +290,7 @@ def is_ping(message: ServiceBusReceivedMessage) -> bool:
 
 
 def data_of(message: ServiceBusReceivedMessage) -> bytes:
-    """The bytes of a message; those of another program may have none, or some value instead."""
-    body = message.raw_amqp_message.body
-    if isinstance(body, bytes | str | Mapping) or body is None:
-        return b""
-    try:
-        return b"".join(body)
-    except TypeError:
-        return b""
-
-
-def envelope_of(message: ServiceBusReceivedMessage) -> Envelope:
-    """Raises `WireError`."""
-    return codec.decode(data_of(message))
+    return bytes_of(message.raw_amqp_message.body)
 
 
 def attempt_of(message: ServiceBusReceivedMessage) -> int:

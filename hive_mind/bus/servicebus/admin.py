@@ -13,7 +13,7 @@ Messages in a member's hands just now it settles itself; they are gone then, or 
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
@@ -23,8 +23,9 @@ from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.aio.management import ServiceBusAdministrationClient
 from azure.servicebus.management import CorrelationRuleFilter
 
-from hive_mind.bus import UNREADABLE_BYTES_MAX, BusSettings, DeadLetter, Envelope
+from hive_mind.bus import BusSettings, DeadLetter
 from hive_mind.bus.address import BusAddress
+from hive_mind.bus.codec import IsMeant, dead_letter, may_be_meant
 from hive_mind.bus.servicebus.account import (
     NAME,
     TARGET,
@@ -33,7 +34,6 @@ from hive_mind.bus.servicebus.account import (
     account_of,
     attempt_of,
     data_of,
-    envelope_of,
     is_ping,
     short,
     silence,
@@ -42,7 +42,7 @@ from hive_mind.bus.servicebus.account import (
     text_of,
     translated,
 )
-from hive_mind.errors import BackendRejected, WireError
+from hive_mind.errors import BackendRejected
 from hive_mind.regex import regex
 
 _log = logging.getLogger(__name__)
@@ -150,16 +150,11 @@ class DeadLetters:
             return await taken_off(receiver, sequence_numbers.intersection(numbers))
 
     def _letter(self, message: ServiceBusReceivedMessage) -> DeadLetter:
-        envelope, data = None, b""
-        try:
-            envelope = envelope_of(message)
-        except WireError:
-            data = data_of(message)[:UNREADABLE_BYTES_MAX]
         reason, description = text_of(message.dead_letter_reason), text_of(message.dead_letter_error_description)
         ours = _DESCRIPTION.fullmatch(description)
         attempts, at_ms = (int(ours[1]), int(ours[2])) if ours else (attempt_of(message), _enqueued_ms(message))
         reason = reason if ours or not description else f"{reason}: {description}"
-        return DeadLetter(self._name, envelope, attempts, reason, f"{self._path}/{message.sequence_number}", at_ms, data)
+        return dead_letter(self._name, data_of(message), attempts, reason, f"{self._path}/{message.sequence_number}", at_ms)
 
     @asynccontextmanager
     async def _receiver(self) -> AsyncIterator[ServiceBusReceiver]:
@@ -234,8 +229,6 @@ async def drop(account: Account, paths: Paths, ids: Sequence[str]) -> int:
 # Members go on meanwhile: they pass on what is to be forgotten, and read what they have in hand.
 _PASSES = 3
 
-IsMeant = Callable[[Envelope], bool]
-
 
 async def scrub(
     address: BusAddress, settings: BusSettings, hives: Sequence[str], names: Collection[str], is_meant: IsMeant
@@ -259,6 +252,10 @@ async def scrub(
     )
 
 
+async def _meant(receiver: ServiceBusReceiver, is_meant: IsMeant) -> list[ServiceBusReceivedMessage]:
+    return [message for message in await peek(receiver, READ_MAX) if may_be_meant(data_of(message), is_meant)]
+
+
 async def _scrubbed(
     account: Account, path: str, queue: ServiceBusSubQueue | None, is_meant: IsMeant
 ) -> list[ServiceBusReceivedMessage]:
@@ -266,11 +263,11 @@ async def _scrubbed(
     line = account.from_subscription(path, sub_queue=queue)
     try:
         receiver = await line.open()
-        messages = list(_meant(await peek(receiver, READ_MAX), is_meant))
+        messages = await _meant(receiver, is_meant)
         for _ in range(_PASSES):
             if messages:
                 await taken_off(receiver, {message.sequence_number for message in messages})
-                messages = list(_meant(await peek(receiver, READ_MAX), is_meant))
+                messages = await _meant(receiver, is_meant)
         return messages
     except Exception as error:
         if isinstance(failure := translated(error, f"subscription {path!r}"), Missing):
@@ -278,13 +275,3 @@ async def _scrubbed(
         raise failure from error
     finally:
         await line.close()
-
-
-def _meant(messages: Sequence[ServiceBusReceivedMessage], is_meant: IsMeant) -> Iterator[ServiceBusReceivedMessage]:
-    """Unreadable messages may hold anything."""
-    for message in messages:
-        try:
-            if is_meant(envelope_of(message)):
-                yield message
-        except WireError:
-            yield message

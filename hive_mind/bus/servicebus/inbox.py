@@ -26,7 +26,7 @@ from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.exceptions import MessageLockLostError
 
-from hive_mind.bus import EVERYONE, BusHealth, BusSettings, Delivery, Subscription, codec
+from hive_mind.bus import EVERYONE, BusHealth, BusSettings, Delivery, Subscription
 from hive_mind.bus.mailbox import Mailbox
 from hive_mind.bus.servicebus.account import (
     CLOSE_S,
@@ -47,7 +47,7 @@ from hive_mind.bus.servicebus.account import (
     translated,
 )
 from hive_mind.bus.servicebus.outgoing import TopicSender
-from hive_mind.errors import BackendError, BackendRejected, WireError
+from hive_mind.errors import BackendError, BackendRejected
 from hive_mind.retry import RetrySettings, delay_s
 
 _log = logging.getLogger(__name__)
@@ -58,7 +58,6 @@ _LOCK_S_MAX = 300.0
 _LOCK_S_MIN = 1.0
 # How often it looks what is to be renewed, unless locks are shorter than Azure lets them be.
 _LOOK_S = 1.0
-_UNDECODABLE = "not an envelope of this version"
 
 
 class SubscriptionInboxListener(Protocol):
@@ -178,13 +177,8 @@ class ServiceBusInbox:
         if is_ping(message):
             self.reader.settle(Settlement(message, "complete"))
             return
-        data, locked = data_of(message), LockedMessage(message, asyncio.get_running_loop().time())
-        try:
-            envelope = codec.decode(data)
-        except WireError as error:
-            self.mailbox.refuse(locked, data, attempt_of(message), f"{_UNDECODABLE}: {error}")
-        else:
-            self.mailbox.offer(locked, envelope, attempt_of(message), len(data))
+        locked = LockedMessage(message, asyncio.get_running_loop().time())
+        self.mailbox.read(locked, data_of(message), attempt_of(message))
 
     def all_settled(self) -> None:
         self._owner.settled()

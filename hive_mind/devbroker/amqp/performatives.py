@@ -130,6 +130,11 @@ def read_begin(fields: list[Any]) -> Begin:
 
 
 def read_attach(fields: list[Any]) -> Attach:
+    # A peer may write a single symbol without the array.
+    value = _field(fields, 12)
+    capabilities = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(capability, str) for capability in capabilities):
+        raise AmqpError(INVALID_FIELD, "field 12 is to be symbols")
     return Attach(
         name=_text(fields, 0),
         handle=_number(fields, 1),
@@ -138,7 +143,7 @@ def read_attach(fields: list[Any]) -> Attach:
         receiver_settles=_number(fields, 4, 0, 1),
         source=_terminus(fields, 5, SOURCE),
         target=_terminus(fields, 6, TARGET),
-        capabilities=_symbols(fields, 12),
+        capabilities=frozenset(map(str, capabilities)),
         properties=_mapping(fields, 13),
     )
 
@@ -208,15 +213,6 @@ def _mapping(fields: list[Any], place: int) -> dict[str, Any]:
     if not isinstance(value, dict | None):
         raise AmqpError(INVALID_FIELD, f"field {place} is to be a map")
     return {str(key): item for key, item in (value or {}).items()}
-
-
-def _symbols(fields: list[Any], place: int) -> frozenset[str]:
-    """One symbol or an array of them: a peer may write a single one without the array."""
-    value = _field(fields, place)
-    items = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(isinstance(item, str) for item in items):
-        raise AmqpError(INVALID_FIELD, f"field {place} is to be symbols")
-    return frozenset(map(str, items))
 
 
 def _terminus(fields: list[Any], place: int, code: int) -> Terminus | None:

@@ -81,13 +81,6 @@ class Request:
         return wrong_argument(f"{self.operation} needs {name!r}: {wish}")
 
 
-def manage_queue(message: Message, queue: Queue, now: float) -> ManagementReply:
-    """Do what was asked of a queue or a subscription. Raises `AmqpError`."""
-    request = Request(message)
-    operation = OPERATIONS.get(request.operation)
-    return operation(request, queue, now) if operation is not None else unknown_operation(request)
-
-
 def unknown_operation(request: Request) -> ManagementReply:
     hint = ": it is a queue or a topic, so give the hub another name" if request.operation == READ else ""
     return ManagementReply(501, f"this entity does not know the operation {request.operation!r}{hint}", {})
@@ -202,7 +195,9 @@ class QueueEntity:
             self.queue.abandon(token, now, is_failed=outcome.kind == "modified")
 
     def manage(self, request: Message) -> ManagementReply:
-        reply = manage_queue(request, self.queue, self._host.now())
+        asked = Request(request)
+        operation = OPERATIONS.get(asked.operation)
+        reply = operation(asked, self.queue, self._host.now()) if operation is not None else unknown_operation(asked)
         self._wake_timer.expect(self.queue.next_due())
         return reply
 

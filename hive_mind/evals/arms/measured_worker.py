@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -20,7 +20,7 @@ from hive_mind import backends
 from hive_mind.api.replies import Nothing
 from hive_mind.api.request import Register, Request
 from hive_mind.api.requests import PROGRAMS, REQUESTS, Limit
-from hive_mind.bus import BusSettings, EventBus, Traffic, type_of
+from hive_mind.bus import PUBLISH_TIMEOUT_S, BusSettings, Envelope, EventBus
 from hive_mind.bus.address import address_of
 from hive_mind.embed import Matrix
 from hive_mind.evals.arms.costs import is_caused, is_of_question, weight_of
@@ -106,31 +106,38 @@ class Stop(Request, frozen=True, kw_only=True):
 
 
 class MemberTraffic:
-    """`weigh` is what the bus measures with; then give it that `bus`, which counts. A question's message goes to one node."""
+    """Messages sent because something was learned or asked. A question's go to one node, and are weighed later."""
 
     def __init__(self) -> None:
-        self.bus: Any = None
-        self._questions: list[Message] = []
-        self._types: set[str] = set()
-
-    def weigh(self, message: Message) -> int:
-        """The bytes of a message; of one that is weighed later, none yet."""
-        if is_of_question(message):
-            self._questions.append(message)
-            return 0
-        if not is_caused(message):
-            return 0
-        self._types.add(type_of(message))
-        return weight_of(message)
-
-    def learning(self) -> tuple[int, int]:
+        self.learning = 0, 0
         """Messages and bytes since the beginning, one to two nodes being two."""
-        sent: Mapping[str, Traffic] = self.bus.traffic if self.bus else {}
-        return sum(sent[kind].messages for kind in self._types), sum(sent[kind].bytes for kind in self._types)
+        self._questions: list[Message] = []
+
+    def count(self, envelopes: Sequence[Envelope]) -> None:
+        for envelope in envelopes:
+            if is_of_question(envelope.message):
+                self._questions.append(envelope.message)
+            elif is_caused(envelope.message):
+                (messages, size), copies = self.learning, len(envelope.target)
+                self.learning = messages + copies, size + copies * weight_of(envelope.message)
 
     def asking(self) -> tuple[int, int]:
         sent, self._questions = self._questions, []
         return len(sent), sum(weight_of(message) for message in sent)
+
+
+class _CountedBus:
+    """See `bus.EventBus`: another one, of which is counted what it publishes."""
+
+    def __init__(self, inner: EventBus, traffic: MemberTraffic) -> None:
+        self.inner, self._traffic = inner, traffic
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
+        await self.inner.publish(envelopes, timeout_s=timeout_s)
+        self._traffic.count(envelopes)
 
 
 class GivenVectors:
@@ -167,10 +174,9 @@ class Measuring:
         return self.vectors
 
     async def bus(self, config: WorkerConfig) -> EventBus:
-        settings = BusSettings(credential=config.bus.credential, measure=self.traffic.weigh)
+        settings = BusSettings(credential=config.bus.credential)
         bus: EventBus = await backends.load("bus", "redis").open(address_of(config.bus.url), settings)
-        self.traffic.bus = bus
-        return bus
+        return cast(EventBus, _CountedBus(bus, self.traffic))
 
     def state(self) -> MembersState:
         """Of all members that are not stopped."""
@@ -178,7 +184,7 @@ class Measuring:
             unwritten=sum(len(member.member.node.outbox) for member in self.members.values()),
             is_busy=any(member.is_busy for member in self.members.values()),
             dead={name: tuple(sorted(member.member.node.questions.latencies.suspects)) for name, member in self.members.items()},
-            learning=self.traffic.learning(),
+            learning=self.traffic.learning,
             asking=self.traffic.asking(),
         )
 

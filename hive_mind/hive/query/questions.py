@@ -166,7 +166,9 @@ class Questions:
     def ask(self, event: Ask, at: NodePolicy) -> list[Effect]:
         """Begin a search; one of this node alone is answered at once."""
         if event.is_local:
-            return [Done(event.request, self._gather_here(event, at))]
+            pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, at)
+            holders = dict.fromkeys(pool.ids, self._node)
+            return [Done(event.request, Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=at.hive_ms()))]
         topology = self._partitions.topology
         read_set = self._read_set(event.domains)
         favoured = frozenset(topology.favoured(event.domains)) if event.domains else frozenset[str]()
@@ -234,11 +236,6 @@ class Questions:
                     return None
                 worded, is_cut = self._replica.worded(request.after, wordings_that_fit(request.bytes_max), at)
                 return TallyReply(query, name, worded, missing, is_cut)
-
-    def _gather_here(self, event: Ask, at: NodePolicy) -> Gathered:
-        pool, evidence, statistics = self._replica.pool_of_all(event.probe, event.confidence_min, at)
-        holders = dict.fromkeys(pool.ids, self._node)
-        return Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=at.hive_ms())
 
     def _begin(self, request: str, scatter: _Scatter, at: NodePolicy) -> list[Effect]:
         self._asking[request] = scatter

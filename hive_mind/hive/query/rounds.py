@@ -7,7 +7,7 @@ request after 200, and another member after 400 where no rival is waited for; a 
 `listing` and `questions` define requests and replies.
 """
 
-from collections.abc import Collection, Container, Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 import msgspec
@@ -72,15 +72,6 @@ class _Quest(msgspec.Struct, eq=False):
     def ask(self, member: str, progress: _Asked, rival_ms: int) -> None:
         self.asked[member], self.rival_ms = progress, rival_ms
 
-    def put_off_rival(self, rival_ms: int) -> None:
-        self.rival_ms = rival_ms
-
-    def set_due(self, due_ms: Sequence[int], suspects: Container[str]) -> None:
-        """When something is to be done: at these times for the members awaited, or when the next one is to be asked too."""
-        member = self.next_member() if due_ms and len(self.asked) < len(self.part.members) else None
-        rival_ms = self.rival_ms if member is not None and member not in suspects else _NEVER
-        self.due_ms = min([*due_ms, rival_ms])
-
     def leave_open(self, missing: Collection[str]) -> None:
         """Somebody spoke for all of it but `missing`."""
         self.open.intersection_update(missing)
@@ -92,11 +83,6 @@ class _Quest(msgspec.Struct, eq=False):
 
     def next_member(self) -> str | None:
         return next((member for member in self.part.members if member not in self.asked), None)
-
-    def next_members(self, dead: Container[str]) -> list[str]:
-        """Members to ask next: one, or all that are left where the next is believed dead, and so those after it too."""
-        left = [member for member in self.part.members if member not in self.asked]
-        return left if left and left[0] in dead else left[:1]
 
     @property
     def is_over(self) -> bool:
@@ -290,7 +276,7 @@ class Round:
             if not any(quest.awaited()):
                 out += self._others(quest, now_ms)
             elif now_ms >= quest.rival_ms and member not in self._latencies.suspects:
-                quest.put_off_rival(now_ms + self._latencies.slow_ms)
+                quest.rival_ms = now_ms + self._latencies.slow_ms
                 if self._latencies.take_hedge():
                     out.append(self._first(quest, member, now_ms))
         self._set_due(quest)
@@ -298,7 +284,9 @@ class Round:
 
     def _others(self, quest: _Quest, now_ms: int) -> list[To]:
         """Ask further members, as nobody is waited for any more."""
-        members = quest.next_members(self._latencies.suspects)
+        # Where the next is believed dead, those after it too.
+        left = [member for member in quest.part.members if member not in quest.asked]
+        members = left if left and left[0] in self._latencies.suspects else left[:1]
         self._latencies.asked(len(members))
         return [self._first(quest, member, now_ms) for member in members]
 
@@ -315,7 +303,10 @@ class Round:
                 self._latencies.suspect(node, now_ms)
 
     def _set_due(self, quest: _Quest) -> None:
-        quest.set_due([self._due_ms(question) for _, question in quest.awaited()], self._latencies.suspects)
+        due_ms = [self._due_ms(question) for _, question in quest.awaited()]
+        member = quest.next_member() if due_ms and len(quest.asked) < len(quest.part.members) else None
+        rival_ms = quest.rival_ms if member is not None and member not in self._latencies.suspects else _NEVER
+        quest.due_ms = min([*due_ms, rival_ms])
 
     def _due_ms(self, question: _Asked) -> int:
         """Until when a reply is waited for. Giving up takes longer than asking again, where there is much time."""

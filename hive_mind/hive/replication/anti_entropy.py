@@ -59,7 +59,17 @@ class Authorship:
             self._confirmed[sender, step.partition] = step.incarnation, mono_ms + _CONFIRMED_MS
             return None
         share = self._partitions.shares[step.partition]
-        return share, _narrowed(step, frozenset(head.actor for head in share.own_heads()))
+        # What concerns its author. A removal is sealed, so it stays whole.
+        actors = frozenset(head.actor for head in share.own_heads())
+        return share, msgspec.structs.replace(
+            step,
+            spans=tuple(span for span in step.spans if span.low[:ACTOR_BYTES] in actors),
+            adds=tuple(add for add in step.adds if actor_of(add.dot) in actors),
+            removals=tuple(removal for removal in step.removals if any(actor_of(dot) in actors for dot in removal.dots)),
+            heads=tuple(head for head in step.heads if head.actor in actors),
+            seen_up_to=tuple(dot for dot in step.seen_up_to if actor_of(dot) in actors),
+            seen_beyond=tuple(dot for dot in step.seen_beyond if actor_of(dot) in actors),
+        )
 
     def unconfirmed(self, holder: str, boot: bytes, mono_ms: int) -> list[str]:
         """Partitions of which a boot of a holder has not said, or not lately, that it has everything this node wrote."""
@@ -104,19 +114,6 @@ class Authorship:
 
 def is_empty(step: SyncStep) -> bool:
     return not (step.spans or step.adds or step.removals or step.wants or step.seen)
-
-
-def _narrowed(step: SyncStep, actors: frozenset[Actor]) -> SyncStep:
-    """A step reduced to what concerns its author. A removal is sealed, so it stays whole."""
-    return msgspec.structs.replace(
-        step,
-        spans=tuple(span for span in step.spans if span.low[:ACTOR_BYTES] in actors),
-        adds=tuple(add for add in step.adds if actor_of(add.dot) in actors),
-        removals=tuple(removal for removal in step.removals if any(actor_of(dot) in actors for dot in removal.dots)),
-        heads=tuple(head for head in step.heads if head.actor in actors),
-        seen_up_to=tuple(dot for dot in step.seen_up_to if actor_of(dot) in actors),
-        seen_beyond=tuple(dot for dot in step.seen_beyond if actor_of(dot) in actors),
-    )
 
 
 def _next(actor: Actor) -> bytes:

@@ -99,7 +99,10 @@ class JournalMerger:
         journal, own_records = _Known(), list[Put]()
         for record in records:
             if record.table == ASSERTIONS:
-                self._take_assertion(journal, record)
+                # Replicas hold the same under the same dot; so it is read once. What was edited in one is taken from another.
+                if record.key not in self._sealed and has_its_id((assertion := _decode_sealed(record.value)).assertion):
+                    self._sealed[record.key] = assertion
+                journal.live.add(record.key)
             elif record.table == SEEN:
                 journal.up_to[record.key] = int.from_bytes(record.value, "big")
             elif record.table == BEYOND:
@@ -124,12 +127,6 @@ class JournalMerger:
         voices = sorted(_voices(live).items(), key=_age)
         vouched = tuple(Vouched(assertion.assertion, nodes_by_actor.get(_actor_of(place), "")) for place, assertion in voices)
         return JournalSnapshot(vouched, self._registry.entries(), self._own_records, self._lost())
-
-    def _take_assertion(self, journal: _Known, record: Put) -> None:
-        # Replicas hold the same under the same dot; so it is read once. What was edited in one is taken from another.
-        if record.key not in self._sealed and has_its_id((assertion := _decode_sealed(record.value)).assertion):
-            self._sealed[record.key] = assertion
-        journal.live.add(record.key)
 
     def _gone(self) -> set[Place]:
         """A dot that was seen and is gone was removed; and a proof may arrive before its dot."""

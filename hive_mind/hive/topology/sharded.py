@@ -61,8 +61,14 @@ class Placement:
             return self
         free = sorted(names - former_names) + [spare for spare in self.spares if spare in names]
         places = {n: [node for node in members if node in names] for n, members in enumerate(self.sets) if members}
-        _dissolve(places, free, self.replicas)
-        _fill(places, free, self.replicas)
+        # Sets are given up until the others can be filled. Each closes a gap of R nodes; so the count is fixed, and the emptiest
+        # saves most copies.
+        while len(places) > 1 and sum(self.replicas - len(members) for members in places.values()) > len(free):
+            free += places.pop(min(places, key=lambda n: (len(places[n]), -n)))
+        for members in places.values():
+            missing = self.replicas - len(members)
+            members += free[:missing]
+            del free[:missing]
         table = _adopted(self.table, places)
         while len(free) >= self.replicas:
             number = next(n for n in range(len(places) + 1) if n not in places)
@@ -95,22 +101,6 @@ def _checked(nodes: Iterable[str]) -> frozenset[str]:
     if not (distinct := frozenset(nodes)):
         raise InvalidInput("a hive needs at least one node")
     return distinct
-
-
-def _dissolve(places: dict[int, list[str]], free: list[str], replicas: int) -> None:
-    """Give up sets until the others can be filled.
-
-    A set given up closes a gap of R nodes; so the count is fixed, and the emptiest saves most copies.
-    """
-    while len(places) > 1 and sum(replicas - len(members) for members in places.values()) > len(free):
-        free += places.pop(min(places, key=lambda n: (len(places[n]), -n)))
-
-
-def _fill(places: dict[int, list[str]], free: list[str], replicas: int) -> None:
-    for members in places.values():
-        missing = replicas - len(members)
-        members += free[:missing]
-        del free[:missing]
 
 
 def _adopted(table: Sequence[int], sets: Collection[int]) -> tuple[int, ...]:

@@ -372,26 +372,23 @@ class Erasing:
         """Facts, episodes or entities; and the entities that nothing names any more."""
         named: set[int] = set()
         for place in places:
-            named.update(self._edges_of(place))
+            edge_rows = self._connection.execute(
+                "SELECT seq, from_seq, to_seq, sum FROM edge WHERE from_seq = ? OR to_seq = ?", (place, place)
+            ).fetchall()
+            for _, _, _, sum in edge_rows:
+                self._count(EDGE_TOTAL, sum)
+            self._connection.executemany("DELETE FROM edge WHERE seq = ?", [row[:1] for row in edge_rows])
+            named.update(end for _, *ends, _ in edge_rows for end in ends if end != place)
             self._node(place)
+        query = "SELECT 1 FROM node WHERE seq = ? AND kind = ? AND NOT EXISTS (SELECT 1 FROM edge WHERE to_seq = node.seq)"
         for place in named - self.gone:
-            if self._is_lonely_entity(place):
+            if self._connection.execute(query, (place, ENTITY)).fetchone() is not None:
                 self._node(place)
 
     def embeddings(self, texts: Iterable[str]) -> None:
         models = [model for (model,) in self._connection.execute("SELECT DISTINCT model FROM vector")]
         keys = [(model, vector_key(model, text)) for model in models for text in texts]
         self._connection.executemany("DELETE FROM vector WHERE model = ? AND key = ?", keys)
-
-    def _edges_of(self, place: int) -> list[int]:
-        """Take away the edges of a node; the places at their other ends."""
-        edge_rows = self._connection.execute(
-            "SELECT seq, from_seq, to_seq, sum FROM edge WHERE from_seq = ? OR to_seq = ?", (place, place)
-        ).fetchall()
-        for _, _, _, sum in edge_rows:
-            self._count(EDGE_TOTAL, sum)
-        self._connection.executemany("DELETE FROM edge WHERE seq = ?", [row[:1] for row in edge_rows])
-        return [end for _, *ends, _ in edge_rows for end in ends if end != place]
 
     def _node(self, place: int) -> None:
         row = self._connection.execute("SELECT kind, sum FROM node WHERE seq = ?", (place,)).fetchone()
@@ -400,10 +397,6 @@ class Erasing:
         self._count(*row)
         self._connection.execute("DELETE FROM node WHERE seq = ?", (place,))
         self.gone.add(place)
-
-    def _is_lonely_entity(self, place: int) -> bool:
-        query = "SELECT 1 FROM node WHERE seq = ? AND kind = ? AND NOT EXISTS (SELECT 1 FROM edge WHERE to_seq = node.seq)"
-        return self._connection.execute(query, (place, ENTITY)).fetchone() is not None
 
     def _count(self, kind: int, sum: object) -> None:
         self.rows[kind] += 1

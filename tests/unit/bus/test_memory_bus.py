@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hive_mind.bus import BusSettings, correlation_of, memory, type_of
 from hive_mind.bus.address import address_of
-from hive_mind.bus.memory import MemoryBus, Traffic
+from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import BackendThrottled, BackendUnavailable
-from hive_mind.model.messages import FactsRequest, Message, Receipt
+from hive_mind.model.messages import FactsRequest, Receipt
 from tests.contract.bus_builders import envelope, listener, text, texts
 from tests.loops import InLoop
 
@@ -132,23 +132,6 @@ def test_whatever_is_refused_everything_is_delivered_and_first_deliveries_are_in
                 assert [what for what in first if what[0] == sender] == some
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
-
-
-async def test_traffic_counts_each_copy_and_only_with_a_measure() -> None:
-    def size(message: Message) -> int:
-        assert isinstance(message, Receipt)
-        return len(message.batch)
-
-    counted: list[dict[str, Traffic]] = []
-
-    for options in ({"measure": size}, {}):
-        async with opened(**options) as bus:
-            await listener(bus)
-            await bus.publish([envelope("abc"), envelope("12345", "bob", "absent")])
-            await bus.publish([envelope("x"), envelope("yz", "*")])
-            counted.append(dict(bus.traffic))
-
-    assert counted == [{"receipt": Traffic(5, 16)}, {}]
 
 
 def test_an_envelope_names_what_its_message_is_and_belongs_to() -> None:

@@ -65,10 +65,13 @@ def test_what_is_said_because_it_was_time_belongs_to_no_fact():
 
 
 def test_a_process_of_members_leaves_out_the_same():
-    traffic = MemberTraffic()
+    traffic, question = MemberTraffic(), FactsRequest("0" * 16, ("1" * 32,), 2_000)
 
-    assert [traffic.weigh(message) for message in BY_THE_CLOCK] == [0] * len(BY_THE_CLOCK)
-    assert [traffic.weigh(message) for message in OF_FACTS] == list(map(weight_of, OF_FACTS))
+    sent = (*BY_THE_CLOCK, *OF_FACTS, question)
+    traffic.count([Envelope("id", "hive", "me", ("a", "b"), type_of(message), message) for message in sent])
+
+    assert traffic.learning == (4, 2 * sum(map(weight_of, OF_FACTS)))
+    assert traffic.asking() == (1, weight_of(question))
 
 
 def test_learning_costs_the_same_each_time_and_in_each_place():
