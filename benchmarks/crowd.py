@@ -8,7 +8,7 @@ from random import Random
 
 import msgspec
 
-from hive_mind.hive.effects import Now, Taken, joined
+from hive_mind.hive.effects import Now, Taken
 from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.replication import Gossip, GossipSettings
 from hive_mind.hive.replication.exchange import Exchanges
@@ -101,11 +101,11 @@ class Member:
 
     def take_back(self, text: str, by: str = "", why: Reason = "retracted") -> Taken:
         """As the author of each assertion, or as somebody else, who may or may not. "expired" convinces no other clock."""
-        parts: list[Taken] = []
+        taken = Taken()
         for given in list(self.share.assertions(fact_id(text))):
             who, stamp = by or given.assertion.agent, Stamp(1_000 + next(self._stamps))
-            parts.append(self.share.remove(fact_id(text), [given.dot], who, why, stamp, self.authority))
-        return joined(parts)
+            taken.add(self.share.remove(fact_id(text), [given.dot], who, why, stamp, self.authority))
+        return taken
 
     def contents(self) -> list[str]:
         return [given.assertion.statement.content for share in self.shares.values() for given in share.all_sealed()]

@@ -170,7 +170,7 @@ class Mailbox(Generic[N]):
             self._on_ready()
 
     def read(self, native: N, data: bytes, attempt: int) -> None:
-        """Offer the envelope of some bytes, or refuse what is none."""
+        """Offer the envelope of some bytes; refuse them where they are no envelope."""
         try:
             envelope = decode(data)
         except WireError as error:

@@ -122,7 +122,7 @@ class HiveNode:
         self.clock = HybridClock(actor)
         self.time = HiveClock(len(topology.nodes))
         standing = self.settings.standing
-        self.registry = Registry(standing.moderators, standing.entries_per_agent, seal.is_revoked)
+        self.registry = Registry(standing.moderators, standing.entries_per_agent, seal)
         self.policy = NodePolicy(standing, seal, self.registry, self.time)
         self.partitions = Partitions(name, self.incarnation, actor, topology, self.policy)
         self.replica = Replica(new_arm, self.settings.model, self.partitions.searchable())
@@ -160,7 +160,7 @@ class HiveNode:
             elif record.key == REVOKED:
                 self.policy.seal.revoke(record.value)
             elif record.key == DISOWNED:
-                self.partitions.note_loss()
+                self.partitions.has_lost = True
             elif record.key == OFFSET:
                 self.time = self.policy.time = HiveClock(len(self.topology.nodes), int(record.value))
         for share in self.partitions.shares.values():
@@ -283,7 +283,9 @@ class HiveNode:
                 reply = message if sender == self.name else believable(message, self.policy.tenant)
                 if isinstance(reply, FactsReply | ListReply):
                     reply = msgspec.structs.replace(reply, facts=tuple(filter(self.policy.is_to_be_shown, reply.facts)))
-                    self.registry_service.note_seen(reply.facts, at)
+                    # Decisions about these from now on are stamped later than the facts, whichever clock is ahead.
+                    for row in (row for fact in reply.facts for row in fact.provenance):
+                        self.clock.take(row.stamp, at.hive_ms())
                 return self.questions.take(sender, reply, at)
             case Replicate():
                 return self._replicate(sender, message, at)

@@ -15,8 +15,9 @@ import numpy as np
 
 from hive_mind.hive.compacting_index import CompactingIndex, Indexed, IndexedEvidence
 from hive_mind.hive.effects import Record, Taken
-from hive_mind.hive.policy import AssertionPolicy
 from hive_mind.hive.policy.admission import answerable, is_comparable
+from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.replication.partition_content import age
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.trust import contradiction
 from hive_mind.hive.trust.contradiction import Claim, Concepts, fused
@@ -88,7 +89,7 @@ class Shares:
     homes: Collection[str] = frozenset()
     copies: Collection[str] = frozenset()
 
-    def visible(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> list[Sealed]:
+    def visible(self, fact_id: str, partitions: Iterable[str], judge: NodePolicy) -> list[Sealed]:
         assertions = (assertion for name in partitions for assertion in self.by_partition[name].assertions(fact_id))
         return [assertion for assertion in assertions if judge.is_visible(assertion)]
 
@@ -131,7 +132,7 @@ class Replica:
     def is_behind(self) -> bool:
         return bool(self._dirty)
 
-    def index_some(self, facts_max: int, judge: AssertionPolicy) -> bool:
+    def index_some(self, facts_max: int, judge: NodePolicy) -> bool:
         """Re-evaluate a few changed facts ahead of the next question. Returns whether more are left."""
         if not self._dirty:
             return any(part.renew_some(facts_max) for part in (self._home, self._copies))
@@ -139,18 +140,14 @@ class Replica:
             self._derive(fact_id, self._dirty.pop(fact_id), judge)
         return bool(self._dirty)
 
-    def pool(
-        self, probe: Probe, confidence_min: float, judge: AssertionPolicy
-    ) -> tuple[Pool, EvidenceColumns, Occurrences | None]:
+    def pool(self, probe: Probe, confidence_min: float, judge: NodePolicy) -> tuple[Pool, EvidenceColumns, Occurrences | None]:
         """Candidates among the facts that have their home here, and what their keyword scores are made of."""
         self._refresh(judge)
         accept = self._accept(confidence_min, judge, probe.as_of_ms)
         pool, positions, words = self._home.index.pool_with_words(answerable(probe, self._dimension), accept)
         return pool, self._evidence(self._home, pool, positions, judge), words
 
-    def pool_of_all(
-        self, probe: Probe, confidence_min: float, judge: AssertionPolicy
-    ) -> tuple[Pool, EvidenceColumns, TermStatistics]:
+    def pool_of_all(self, probe: Probe, confidence_min: float, judge: NodePolicy) -> tuple[Pool, EvidenceColumns, TermStatistics]:
         """Candidates among everything kept here, copies too, and the statistics they were scored by."""
         self._refresh(judge)
         parts = (self._home, self._copies)
@@ -163,7 +160,7 @@ class Replica:
         merged = merge_found([pool for pool, _ in pools], [evidence for _, evidence in pools], probe.depth)
         return *merged, total
 
-    def fact(self, fact_id: str, judge: AssertionPolicy) -> HiveFact | None:
+    def fact(self, fact_id: str, judge: NodePolicy) -> HiveFact | None:
         self._refresh(judge)
         entry = self._entries.get(fact_id)
         if entry is not None:
@@ -174,7 +171,7 @@ class Replica:
         return self._fact(fact_id, assertions, judge, "quarantined") if assertions and judge.is_quarantined(fact_id) else None
 
     def listed(
-        self, concept: str, limit: int, judge: AssertionPolicy, after: ListPlace | None = None
+        self, concept: str, limit: int, judge: NodePolicy, after: ListPlace | None = None
     ) -> Iterator[tuple[ListPlace, HiveFact]]:
         """Facts at home here that are about a concept ("" for all), newest first, with their places; those `after` one."""
         self._refresh(judge)
@@ -191,7 +188,7 @@ class Replica:
         return self._facts_at((places[place] for place in range(end - 1, max(end - limit, 0) - 1, -1)), judge)
 
     def named(
-        self, prefix: str, limit: int, judge: AssertionPolicy, after: ListPlace | None = None
+        self, prefix: str, limit: int, judge: NodePolicy, after: ListPlace | None = None
     ) -> Iterator[tuple[ListPlace, HiveFact]]:
         """Facts at home here with an id that begins like this, newest first, with their places; those `after` one."""
         ids = self._ids_in_order(judge)
@@ -201,7 +198,7 @@ class Replica:
         places = sorted((ListPlace(entry.stamp, id) for id, entry in entries if entry.is_home), reverse=True)
         return self._facts_at((place for place in places if after is None or place < after), judge, limit)
 
-    def tallied(self, about: str, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
+    def tallied(self, about: str, after: bytes, rows_max: int | None, judge: NodePolicy) -> tuple[bytes, bool]:
         """Rows of the facts at home here that are about something, ascending, those `after` one; and whether there are more."""
         self._refresh(judge)
         if self._tally is None or self._tally.about != about or judge.may_expire():
@@ -211,14 +208,14 @@ class Replica:
         end = len(rows) if rows_max is None else start + rows_max
         return b"".join(rows[start:end]), end < len(rows)
 
-    def _rows(self, about: str, judge: AssertionPolicy) -> Iterator[bytes]:
+    def _rows(self, about: str, judge: NodePolicy) -> Iterator[bytes]:
         accept = self._accept(0.0, judge)
         for id, entry in self._entries.items():
             words = entry.statement
             if entry.is_home and (not about or is_about(about, words.concept, words.entities)) and (accept is None or accept(id)):
                 yield row(moment_ms(words.said_at, entry.stamp.ms), id)
 
-    def worded(self, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
+    def worded(self, after: bytes, rows_max: int | None, judge: NodePolicy) -> tuple[bytes, bool]:
         """Rows (`contradiction.row`) of the facts at home here, ascending, those `after` one; and whether there are more."""
         ids, accept = self._ids_in_order(judge), self._accept(0.0, judge)
         entries = ((id, self._entries[id]) for id in ids[bisect_right(ids, contradiction.before_rows_after(after)) :])
@@ -228,7 +225,7 @@ class Replica:
         )
         return rows, next(at_home, None) is not None
 
-    def prepare(self, facts_max: int, judge: AssertionPolicy, *, with_wording: bool) -> Iterator[None]:
+    def prepare(self, facts_max: int, judge: NodePolicy, *, with_wording: bool) -> Iterator[None]:
         """Do ahead, in pieces, what a question would do in one go the first time: of all there is when it begins."""
         for _ in range(facts_max, len(self._dirty), facts_max):
             self.index_some(facts_max, judge)
@@ -239,7 +236,7 @@ class Replica:
                 _signed(entry)
             yield
 
-    def counted(self, judge: AssertionPolicy) -> dict[str, Counted]:
+    def counted(self, judge: NodePolicy) -> dict[str, Counted]:
         self._refresh(judge)
         accept = self._accept(0.0, judge)
         visible = ((id, entry) for id, entry in self._entries.items() if accept is None or accept(id))
@@ -249,17 +246,17 @@ class Replica:
         return self._concepts.rivals(fact_id, self._entries[fact_id].statement, lambda rival: self._entries[rival].statement)
 
     def _facts_at(
-        self, places: Iterable[ListPlace], judge: AssertionPolicy, limit: int | None = None
+        self, places: Iterable[ListPlace], judge: NodePolicy, limit: int | None = None
     ) -> Iterator[tuple[ListPlace, HiveFact]]:
         return ((place, fact) for place in islice(places, limit) if (fact := self.fact(place.fact_id, judge)) is not None)
 
-    def _ids_in_order(self, judge: AssertionPolicy) -> list[str]:
+    def _ids_in_order(self, judge: NodePolicy) -> list[str]:
         self._refresh(judge)
         if self._ids is None:
             self._ids = sorted(self._entries)
         return self._ids
 
-    def _refresh(self, judge: AssertionPolicy) -> None:
+    def _refresh(self, judge: NodePolicy) -> None:
         if judge.version != self._version:
             self._version = judge.version
             self._home.forget_trust()
@@ -272,7 +269,7 @@ class Replica:
         for fact_id, partitions in dirty.items():
             self._derive(fact_id, partitions, judge)
 
-    def _derive(self, fact_id: str, partitions: set[str], judge: AssertionPolicy) -> None:
+    def _derive(self, fact_id: str, partitions: set[str], judge: NodePolicy) -> None:
         former = self._entries.get(fact_id)
         if former is not None:
             partitions = partitions.union(former.partitions)
@@ -295,14 +292,14 @@ class Replica:
             self._part_of(entry).add(fact_id, self._indexed(fact_id))
             self._concepts.add(fact_id, entry.statement.concept)
 
-    def _derived(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> _Known | None:
+    def _derived(self, fact_id: str, partitions: Iterable[str], judge: NodePolicy) -> _Known | None:
         """At home if any assertion is: a copy besides adds nothing."""
         by_partition = {name: self._shares.visible(fact_id, (name,), judge) for name in partitions}
         at_home = [sealed for name, sealeds in by_partition.items() if name in self._shares.homes for sealed in sealeds]
         counted = at_home or [sealed for sealeds in by_partition.values() for sealed in sealeds]
         if not counted:
             return None
-        first = min(counted, key=_age)
+        first = min(counted, key=age)
         return _Known(
             statement=first.assertion.statement,
             partitions=tuple(name for name, assertions in by_partition.items() if assertions),
@@ -334,12 +331,12 @@ class Replica:
         return self._home if entry.is_home else self._copies
 
     def _found(
-        self, part: CompactingIndex, probe: Probe, accept: Accept | None, judge: AssertionPolicy
+        self, part: CompactingIndex, probe: Probe, accept: Accept | None, judge: NodePolicy
     ) -> tuple[Pool, EvidenceColumns]:
         pool, positions = part.index.found(probe, accept)
         return pool, self._evidence(part, pool, positions, judge)
 
-    def _evidence(self, part: CompactingIndex, pool: Pool, positions: Positions, judge: AssertionPolicy) -> EvidenceColumns:
+    def _evidence(self, part: CompactingIndex, pool: Pool, positions: Positions, judge: NodePolicy) -> EvidenceColumns:
         evidence = part.columns.at(
             positions,
             lambda agents: trust_share(max(judge.trust(agent) for agent in agents)),
@@ -355,7 +352,7 @@ class Replica:
         entry = self._entries[fact_id]
         return place_of(entry.statement, entry.root, entry.tenant)
 
-    def _accept(self, confidence_min: float, judge: AssertionPolicy, as_of_ms: int = 0) -> Accept | None:
+    def _accept(self, confidence_min: float, judge: NodePolicy, as_of_ms: int = 0) -> Accept | None:
         """Without expiry, a time and a least confidence nothing has to be looked at one by one."""
         if confidence_min <= 0 and not judge.may_expire() and not as_of_ms:
             return None
@@ -369,12 +366,12 @@ class Replica:
         return is_wanted
 
     def _fact(
-        self, fact_id: str, sealed: list[Sealed], judge: AssertionPolicy, status: Status, rivals: Sequence[str] = ()
+        self, fact_id: str, sealed: list[Sealed], judge: NodePolicy, status: Status, rivals: Sequence[str] = ()
     ) -> HiveFact:
         """The same assertion in its home and in a copy's partition is one."""
         assertions = {(a.agent, a.root): a for a in sorted((s.assertion for s in sealed), key=lambda a: a.stamp, reverse=True)}
         ordered = sorted(assertions.values(), key=lambda a: (a.stamp, a.agent))
-        statement = min(sealed, key=_age).assertion.statement
+        statement = min(sealed, key=age).assertion.statement
         labels = with_places(statement.labels, dict.fromkeys(label for a in ordered for label in a.statement.labels))
         return HiveFact(
             id=fact_id,
@@ -396,7 +393,7 @@ def reindex(replica: Replica, shares: Mapping[str, Taken]) -> list[Record]:
     return [record for change in shares.values() for record in change.records]
 
 
-def _confirmed(assertions: Sequence[Assertion], judge: AssertionPolicy) -> float:
+def _confirmed(assertions: Sequence[Assertion], judge: NodePolicy) -> float:
     """Most facts have one source; nobody confirms itself, whatever sources it names."""
     return k_eff(assertions, judge.trust, judge.voucher) if len(assertions) > 1 else 0.0
 
@@ -405,7 +402,7 @@ def _alike(_: str) -> float:
     return TRUST_DEFAULT
 
 
-def _votes(fact_id: str, assertions: Sequence[Assertion], judge: AssertionPolicy) -> float | None:
+def _votes(fact_id: str, assertions: Sequence[Assertion], judge: NodePolicy) -> float | None:
     """Votes for a fact; None where nothing is known of the agents that assert it, so that their number decides alone."""
     if all(
         judge.trust(assertion.agent) == TRUST_DEFAULT and judge.voucher(assertion.agent) == assertion.agent
@@ -430,7 +427,3 @@ def _signed(entry: _Known) -> bytes:
 
 def _is_indexed_alike(entry: _Known, rival: _Known) -> bool:
     return entry.is_home == rival.is_home and (entry.statement is rival.statement or entry.statement == rival.statement)
-
-
-def _age(assertion: Sealed) -> tuple[Stamp, bytes]:
-    return assertion.assertion.stamp, assertion.dot

@@ -263,7 +263,7 @@ FEDERATED = Story(
     {
         "spec.topology.groups.name": Sight(lambda f: sorted(f.topology.groups), ["north", "south"], ["south", "west"]),
         "spec.topology.groups.domain": Sight(
-            lambda f: [sorted(f.topology.matching_groups([word])) for word in ("pumps", "ferry")], [["north"], []], [[], ["west"]]
+            lambda f: [sorted(f.topology.favoured([word])) for word in ("pumps", "ferry")], [["north"], []], [[], ["west"]]
         ),
         "spec.topology.broadcastThreshold": Sight(lambda f: f.topology.broadcast_threshold, 0.9, 0.7),
         "spec.topology.domainRouting": Sight(lambda f: isinstance(f.agent()._agent.memory._hive, ByDomain), True, False),

@@ -288,7 +288,7 @@ def problem_with(entry: RegistryEntry) -> str:
 
 
 def problem_with_name(key: Any, by: Any) -> str:
-    if not isinstance(key, str) or not isinstance(by, str) or not _is_text(key) or not _is_text(by):
+    if not isinstance(key, str) or not isinstance(by, str) or not can_travel(key, by):
         return "key and writer must be text"
     if len(key) > KEY_CHARACTERS_MAX or len(by) > KEY_CHARACTERS_MAX:
         return f"key and writer have at most {KEY_CHARACTERS_MAX} characters"
@@ -350,7 +350,7 @@ def _problem_with(kind: str, value: Any) -> str:
 
 
 def _problem_with_appointment(appointment: Any) -> str:
-    if not isinstance(appointment, Appointment) or not isinstance(appointment.by, str) or not _is_text(appointment.by):
+    if not isinstance(appointment, Appointment) or not isinstance(appointment.by, str) or not can_travel(appointment.by):
         return "an appointment is by somebody, in text"
     return _problem_with_stamp(appointment.stamp, appointment.seal) or (
         f"names have at most {KEY_CHARACTERS_MAX} characters" if len(appointment.by) > KEY_CHARACTERS_MAX else ""
@@ -371,11 +371,6 @@ def _problem_with_stamp(stamp: Any, seal: Any) -> str:
 
 def _escaped(name: str) -> str:
     return name.replace("%", "%25").replace("/", "%2F")
-
-
-def _is_text(text: str) -> bool:
-    # Half a surrogate pair can be in a Python string, and in no message.
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_number(value: Any) -> bool:

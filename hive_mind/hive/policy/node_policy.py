@@ -141,7 +141,7 @@ class _Withdrawal(NamedTuple):
 
 
 class NodePolicy:
-    """Permissions, trust and visibility at a node: the `Authority` of its partition replicas and the `Judge` of its index.
+    """Permissions, trust and visibility at a node: partition replicas and their index ask for them.
 
     It judges by the time that `at` was last given.
     """

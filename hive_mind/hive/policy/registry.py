@@ -24,7 +24,7 @@ import msgspec
 
 from hive_mind.crdt import DRIFT_MS
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.policy import APPOINTED, admission
+from hive_mind.hive.policy import APPOINTED, UNSEALED, Seal, admission, sealed_entry
 from hive_mind.hive.policy.admission import kind_of, subject_of
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
@@ -59,10 +59,6 @@ class _Office(NamedTuple):
     last: Appointment | None
 
 
-def _as_it_is(entry: RegistryEntry) -> RegistryEntry:
-    return entry
-
-
 def slot_of(entry: RegistryEntry) -> tuple[str, str, bytes]:
     """Its key and writer, of which the last one stays; decisions in office, and about moderators in office, all stay."""
     is_kept_apart = entry.appointment is not None or kind_of(entry.key) == "moderator"
@@ -78,16 +74,16 @@ def record_key(entry: RegistryEntry) -> bytes:
 class Registry:
     """One node's copy. `moderators` are those the hive was set up with; they, and only they, appoint and dismiss others.
 
-    `is_revoked`: whether a seal of some time is of a key that nobody believes any more.
+    What is written here goes under `seal`, which also knows the keys that nobody believes any more.
     """
 
     def __init__(
         self,
         moderators: Iterable[str] = (),
         entries_of_one_max: int = ENTRIES_OF_ONE_MAX,
-        is_revoked: Callable[[bytes, int], bool] = lambda *_: False,
+        seal: Seal = UNSEALED,
     ) -> None:
-        self.founders, self._entries_of_one_max, self._is_revoked = frozenset(moderators), entries_of_one_max, is_revoked
+        self.founders, self._entries_of_one_max, self._seal = frozenset(moderators), entries_of_one_max, seal
         self._overflown: list[RegistryEntry] = []
         self._oldest: dict[str, list[tuple[_Order, str, bytes]]] = {}
         """By writer, a heap of its entries that count; also some that were replaced since."""
@@ -169,22 +165,19 @@ class Registry:
     def refusal(self, key: str, value: str, by: str) -> str:
         return admission.problem_with_name(key, by) or admission.problem_with_value(key, value) or self.may_write(key, by)
 
-    def write(
-        self, key: str, value: str, by: str, stamp: Stamp, sealed: Callable[[RegistryEntry], RegistryEntry] = _as_it_is
-    ) -> RegistryEntry:
+    def write(self, key: str, value: str, by: str, stamp: Stamp) -> RegistryEntry:
         """Write JSON ("": delete) for `by`; trust is clamped to [0, 2]. Raises `InvalidInput` with the reason `refusal` gives."""
         if reason := self.refusal(key, value, by):
             raise InvalidInput(reason)
         office = None if self._is_its_own(key, by) else self._offices.get(by)
-        entry = sealed(RegistryEntry(key, admission.clamped(key, value), stamp, by, appointment=office and office.last))
+        entry = RegistryEntry(key, admission.clamped(key, value), stamp, by, appointment=office and office.last)
+        entry = sealed_entry(self._seal, entry)
         self.take((entry,), None)
         return entry
 
-    def write_again(
-        self, entry: RegistryEntry, stamp: Stamp, sealed: Callable[[RegistryEntry], RegistryEntry] = _as_it_is
-    ) -> RegistryEntry:
+    def write_again(self, entry: RegistryEntry, stamp: Stamp) -> RegistryEntry:
         """An own entry that `sweep` forgot, with a sane stamp. Whether its writer still has the right is judged when reading."""
-        rewritten = sealed(msgspec.structs.replace(entry, stamp=stamp, seal=b""))
+        rewritten = sealed_entry(self._seal, msgspec.structs.replace(entry, stamp=stamp, seal=b""))
         self.take((rewritten,), None)
         return rewritten
 
@@ -216,7 +209,7 @@ class Registry:
 
         Entries in office of a moderator that such a key appointed count from then on as written by its own right.
         """
-        revoked = [entry for entry in self.entries() if self._is_revoked(entry.seal, entry.stamp.ms)]
+        revoked = [entry for entry in self.entries() if self._seal.is_revoked(entry.seal, entry.stamp.ms)]
         for entry in revoked:
             self._forget(entry)
         for entry in [entry for entry in self.entries() if entry.appointment is not None]:
@@ -268,7 +261,7 @@ class Registry:
     def _is_counted(self, entry: RegistryEntry) -> bool:
         """Whether it counts against its writer's limit: not entries of a founder, nor of a moderator that a founder appointed."""
         slot = entry.appointment
-        is_appointed = slot is not None and slot.by in self.founders and not self._is_revoked(slot.seal, slot.stamp.ms)
+        is_appointed = slot is not None and slot.by in self.founders and not self._seal.is_revoked(slot.seal, slot.stamp.ms)
         return entry.by not in self.founders and not is_appointed
 
     def _make_room(self, entry: RegistryEntry, order: _Order) -> bool:

@@ -9,7 +9,6 @@ Entries travel in as many messages as it takes, each of a size that every broker
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 import msgspec
 from msgspec import structs
@@ -32,7 +31,7 @@ from hive_mind.hive.policy.registry import Registry, record_key
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.model.decoding import msgpack_decoder
-from hive_mind.model.evidence import Actor, Assertion, Dot, HiveFact, Sealed, Stamp
+from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp
 from hive_mind.model.messages import Announce, RegistryEntry
 from hive_mind.remembered import forget_texts
 
@@ -64,11 +63,6 @@ class RegistryService:
             except InvalidInput as error:
                 reasons.append(str(error))
         return entries_written, reasons
-
-    def note_seen(self, facts: Iterable[HiveFact], at: NodePolicy) -> None:
-        """Decisions about these from now on are stamped later than the facts, whichever clock is ahead."""
-        for row in (row for fact in facts for row in fact.provenance):
-            self._clock.take(row.stamp, at.hive_ms())
 
     def retract(self, event: Retract, at: NodePolicy) -> tuple[list[Retracted], dict[str, Taken], list[RegistryEntry]]:
         """Retract facts: those held here, and the registry entries that retract other members' copies."""
@@ -176,8 +170,7 @@ class RegistryService:
     def mend(self, hive_ms: int, at: NodePolicy) -> list[RegistryEntry]:
         """Forget entries stamped beyond hive time; those this node has to keep are written again, or they would be lost."""
         own_entries = self._registry.sweep(hive_ms, self._is_to_keep)
-        seal = partial(sealed_entry, self._policy.seal)
-        rewritten = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in own_entries]
+        rewritten = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at)) for entry in own_entries]
         # The stamps of all others were right.
         self._written_ms.clear()
         return [entry for entry in rewritten if self._registry.has(entry)]
@@ -210,7 +203,7 @@ class RegistryService:
         hive_ms = at.trusted_ms()
         if hive_ms is None or stamp.ms > hive_ms + DRIFT_MS:
             self._written_ms[stamp] = at.now.mono_ms
-        return self._registry.write(key, value, by, stamp, partial(sealed_entry, self._policy.seal))
+        return self._registry.write(key, value, by, stamp)
 
 
 def facts_taken_back(entries: Iterable[RegistryEntry]) -> list[str]:

@@ -48,15 +48,6 @@ class _Asked(msgspec.Struct):
     is_answered: bool = False
     is_given_up: bool = False
 
-    def repeat(self, now_ms: int) -> None:
-        self.times, self.sent_ms = self.times + 1, now_ms
-
-    def answer(self) -> None:
-        self.is_answered = True
-
-    def give_up(self) -> None:
-        self.is_given_up = True
-
 
 class _Quest(msgspec.Struct, eq=False):
     """How far one part got."""
@@ -68,13 +59,6 @@ class _Quest(msgspec.Struct, eq=False):
     asked: dict[str, _Asked] = msgspec.field(default_factory=dict)
     rival_ms: int = _NEVER
     due_ms: int = _NEVER
-
-    def ask(self, member: str, progress: _Asked, rival_ms: int) -> None:
-        self.asked[member], self.rival_ms = progress, rival_ms
-
-    def leave_open(self, missing: Collection[str]) -> None:
-        """Somebody spoke for all of it but `missing`."""
-        self.open.intersection_update(missing)
 
     def awaited(self) -> Iterator[tuple[str, _Asked]]:
         return (
@@ -193,14 +177,14 @@ class Round:
         # After a second request nobody can tell which of them was answered (Karn's rule).
         if question.times == 1:
             self._latencies.observe(now_ms - question.first_ms)
-        question.answer()
+        question.is_answered = True
 
     def take(self, sender: str, name: str, missing: Collection[str], now_ms: int) -> list[To]:
         """An answer that speaks for all of a part but `missing`. Ask `expects` first."""
         quest = self._quests[name]
         self.note(sender, name, now_ms)
-        quest.asked[sender].answer()
-        quest.leave_open(missing)
+        quest.asked[sender].is_answered = True
+        quest.open.intersection_update(missing)
         out: list[To] = []
         if quest.open and not any(quest.awaited()):
             out += self._others(quest, now_ms)
@@ -216,7 +200,7 @@ class Round:
         It is asked at once, as if for the first time.
         """
         quest = self._quests[name]
-        quest.leave_open(missing)
+        quest.open.intersection_update(missing)
         self.note(sender, name, now_ms)
         self._latencies.asked(int(sender != self._node))
         to = self._first(quest, sender, now_ms)
@@ -227,7 +211,7 @@ class Round:
     def spoken_for(self, name: str, missing: Collection[str]) -> None:
         """A member outside this round covered all of a part but `missing`."""
         quest = self._quests[name]
-        quest.leave_open(missing)
+        quest.open.intersection_update(missing)
         if quest.is_over:
             self._active.pop(name, None)
 
@@ -262,7 +246,8 @@ class Round:
     def _first(self, quest: _Quest, member: str, now_ms: int) -> To:
         is_dead = member in self._latencies.suspects
         patience_ms = min(self._lost_ms, self._doubted_ms) if is_dead else self._lost_ms
-        quest.ask(member, _Asked(now_ms, now_ms, patience_ms, is_dead), now_ms + self._latencies.slow_ms)
+        quest.asked[member] = _Asked(now_ms, now_ms, patience_ms, is_dead)
+        quest.rival_ms = now_ms + self._latencies.slow_ms
         return self._to(quest, member)
 
     def _to(self, quest: _Quest, member: str) -> To:
@@ -295,10 +280,10 @@ class Round:
         if now_ms < self._due_ms(question):
             return
         if question.times < _ASKS_MAX and node != self._node:
-            question.repeat(now_ms)
+            question.times, question.sent_ms = question.times + 1, now_ms
             yield self._to(quest, node)
         else:
-            question.give_up()
+            question.is_given_up = True
             if node != self._node:
                 self._latencies.suspect(node, now_ms)
 

@@ -59,7 +59,7 @@ class Authorship:
             self._confirmed[sender, step.partition] = step.incarnation, mono_ms + _CONFIRMED_MS
             return None
         share = self._partitions.shares[step.partition]
-        # What concerns its author. A removal is sealed, so it stays whole.
+        # Only the parts that concern its author. A removal is sealed, so it stays whole.
         actors = frozenset(head.actor for head in share.own_heads())
         return share, msgspec.structs.replace(
             step,
@@ -104,7 +104,7 @@ class Authorship:
 
     def _spans(self, share: PartitionReplica, session: bytes) -> Iterator[Span]:
         """A span for each boot of this node that wrote there."""
-        index = self._exchanges.index(share, session)
+        index = self._exchanges.digest(share).index(session)
         for actor in sorted(head.actor for head in share.own_heads()):
             bounds = actor, _next(actor)
             start, end = index.range(*bounds)
@@ -187,7 +187,7 @@ class AntiEntropy:
         if not messages and step.spans and is_author and share.is_complete:
             # It waits for that from a complete peer: others might know less.
             messages = (self.exchanges.settled(step, share),)
-        return {step.partition: taken_share}, list(joined.records), [Send((sender,), message) for message in messages]
+        return {step.partition: taken_share}, joined.records, [Send((sender,), message) for message in messages]
 
     def on_state(self, sender: str, state: SyncState, now: Now) -> list[Send] | None:
         """Registry entries that the sender lacks, and requests to it; None for a state that answers another boot."""
@@ -272,5 +272,5 @@ class HandingOver:
 
     def _proof(self, session: bytes, leaver: str, holder: str, share: PartitionReplica) -> bytes:
         key = blake2b(_encode(("handed-over/1", session, leaver, holder, share.partition)), digest_size=PROOF_BYTES).digest()
-        content = share.content_digest() + self._exchanges.seen_root(share, key)
+        content = share.content_digest() + self._exchanges.digest(share).seen_root(key)
         return blake2b(content, key=key, digest_size=PROOF_BYTES).digest()

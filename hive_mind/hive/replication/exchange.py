@@ -12,19 +12,18 @@ exchange needs no memory to be correct; its memory is a cache, a count of steps,
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from hive_mind.crdt.context import pack, unpack
-from hive_mind.crdt.reconcile import DotIndex, listing, whole
+from hive_mind.crdt.reconcile import listing, whole
 from hive_mind.hive.effects import Now
-from hive_mind.hive.policy.registry import slot_of
+from hive_mind.hive.policy.registry import Registry, slot_of
 from hive_mind.hive.policy.registry_service import announced
 from hive_mind.hive.replication import GossipSettings
 from hive_mind.hive.replication.exchange_steps import (
     Allowance,
     NamedSpan,
     SeenThere,
-    Share,
     allowed_of,
     difference,
     fitting,
@@ -39,7 +38,7 @@ from hive_mind.hive.replication.exchange_steps import (
     unlimited,
     unproved_of,
 )
-from hive_mind.hive.replication.partition_content import Digest, SeenDigest, some_actors
+from hive_mind.hive.replication.partition_content import Digest, PartitionContent, SeenDigest, some_actors
 from hive_mind.model.evidence import Actor, Dot, Removal, Sealed, actor_of
 from hive_mind.model.messages import Announce, ClockSample, Message, RegistryEntry, Span, Summary, SyncOffer, SyncState, SyncStep
 
@@ -54,16 +53,6 @@ SPANS_MAX = 512
 _ACTOR_BYTES, _ACTORS_MIN = 100, 64
 # Sessions with counted steps. Older ones are over; a late step of theirs starts a new count.
 SESSIONS_MAX = 2_048
-
-
-class RegistryView(Protocol):
-    """The parts of the registry an exchange reads."""
-
-    def fingerprint(self, key: bytes) -> bytes:
-        """Of all entries."""
-
-    def entries(self) -> Iterable[RegistryEntry]:
-        """All of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +84,13 @@ class Exchanges:
         self._lags: dict[tuple[str, str], tuple[bytes, Lag]] = {}
         self._open: dict[str, tuple[bytes, set[str]]] = {}
 
-    def offer(self, session: bytes, shares: Iterable[Share], registry_fingerprint: bytes, now: Now, peer: str = "") -> SyncOffer:
+    def offer(
+        self, session: bytes, shares: Iterable[PartitionContent], registry_fingerprint: bytes, now: Now, peer: str = ""
+    ) -> SyncOffer:
         """Begin an exchange about these shares. `session`: 16 random bytes. With `peer` named, `is_open` follows it."""
         summaries = []
         for share in shares:
-            digest = self._digest(share)
+            digest = self.digest(share)
             roots = digest.live_root(session), digest.seen_root(session)
             summaries.append(Summary(share.partition, *roots, share.is_complete))
         if peer:
@@ -109,7 +100,7 @@ class Exchanges:
         )
 
     def on_offer(
-        self, sender: str, offer: SyncOffer, shares: Mapping[str, Share], registry: RegistryView, now: Now
+        self, sender: str, offer: SyncOffer, shares: Mapping[str, PartitionContent], registry: Registry, now: Now
     ) -> tuple[Message, ...]:
         """The state of this node, and a first step for each partition that differs."""
         if len(offer.session) != SESSION_BYTES:
@@ -120,7 +111,7 @@ class Exchanges:
         for partition, summary in {summary.partition: summary for summary in offer.summaries}.items():
             if (share := shares.get(partition)) is None:
                 continue
-            digest = self._digest(share)
+            digest = self.digest(share)
             if digest.live_root(offer.session) == summary.live:
                 agrees.append(partition)
                 if digest.seen_root(offer.session) != summary.seen:
@@ -134,7 +125,7 @@ class Exchanges:
         state = SyncState(offer.session, self._incarnation, offer.incarnation, clock, tuple(agrees), entries)
         return (state, *steps, *rest)
 
-    def on_state(self, sender: str, state: SyncState, registry: RegistryView) -> tuple[Message, ...] | None:
+    def on_state(self, sender: str, state: SyncState, registry: Registry) -> tuple[Message, ...] | None:
         """Registry entries the sender lacks; None for a state that answers another boot: drop it unread."""
         if state.answers != self._incarnation:
             return None
@@ -149,21 +140,15 @@ class Exchanges:
     def has_begun(self, peer: str, session: bytes) -> bool:
         return self._open.get(peer, (b"",))[0] == session
 
-    def is_same(self, share: Share, summary: Summary, session: bytes) -> bool:
+    def is_same(self, share: PartitionContent, summary: Summary, session: bytes) -> bool:
         """Whether a share has the same as what is summed up, and has seen the same."""
-        digest = self._digest(share)
+        digest = self.digest(share)
         return (digest.live_root(session), digest.seen_root(session)) == (summary.live, summary.seen)
 
-    def seen_root(self, share: Share, key: bytes) -> bytes:
-        return self._digest(share).seen_root(key)
-
-    def index(self, share: Share, session: bytes) -> DotIndex:
-        return self._digest(share).index(session)
-
-    def opened(self, state: SyncState, share: Share, spans: tuple[Span, ...]) -> SyncStep:
+    def opened(self, state: SyncState, share: PartitionContent, spans: tuple[Span, ...]) -> SyncStep:
         return self._step(state, share, some(spans, SPANS_MAX, state.session))
 
-    def settled(self, step: SyncStep, share: Share) -> SyncStep:
+    def settled(self, step: SyncStep, share: PartitionContent) -> SyncStep:
         return self._step(step, share, ())
 
     def admits(self, sender: str, step: SyncStep) -> bool:
@@ -177,7 +162,12 @@ class Exchanges:
         return count <= self._settings.steps_max and is_well_formed(step)
 
     def on_step(
-        self, sender: str, step: SyncStep, share: Share, allowance: Allowance = unlimited, contested: Sequence[Dot] = ()
+        self,
+        sender: str,
+        step: SyncStep,
+        share: PartitionContent,
+        allowance: Allowance = unlimited,
+        contested: Sequence[Dot] = (),
     ) -> Answer:
         """The answer to a step after the share has taken its assertions, removals and heads.
 
@@ -203,7 +193,7 @@ class Exchanges:
         self._lags = {key: lag for key, lag in self._lags.items() if key[0] in peers}
         self._open = {peer: exchange for peer, exchange in self._open.items() if peer in peers}
 
-    def _registry_for(self, offer: SyncOffer, registry: RegistryView) -> tuple[tuple[RegistryEntry, ...], tuple[Announce, ...]]:
+    def _registry_for(self, offer: SyncOffer, registry: Registry) -> tuple[tuple[RegistryEntry, ...], tuple[Announce, ...]]:
         """Registry entries of a state where the registries differ; or, too many for one message, those that go after it.
 
         Then the other can't tell the entries missing here: this node gets them when it makes the offer.
@@ -213,14 +203,16 @@ class Exchanges:
         announcements = announced(registry.entries(), self._settings.step_bytes_max)
         return (announcements[0].entries, ()) if len(announcements) == 1 else ((), announcements)
 
-    def _digest(self, share: Share) -> Digest:
+    def digest(self, share: PartitionContent) -> Digest:
         members, proofs, digest = share.members, share.proofs(), self._outlines.get(share.partition)
         if digest is None or not digest.is_of(members, proofs):
             digest = self._outlines[share.partition] = Digest(members, proofs)
         return digest
 
-    def _answer(self, sender: str, step: SyncStep, share: Share, allowance: Allowance, contested: Sequence[Dot]) -> Answer:
-        digest = self._digest(share)
+    def _answer(
+        self, sender: str, step: SyncStep, share: PartitionContent, allowance: Allowance, contested: Sequence[Dot]
+    ) -> Answer:
+        digest = self.digest(share)
         if step.seen:
             self._close(sender, step.session, (step.partition,))
             return self._on_seen(step, share, digest)
@@ -246,7 +238,7 @@ class Exchanges:
         messages = (self._step(step, share, spans, adds, removals, packed),) if spans or adds or removals or wants else ()
         return Answer(messages, *joinable(step, differs.named, unproved, digest), len(adds) < len(allowed))
 
-    def _on_seen(self, step: SyncStep, share: Share, digest: Digest) -> Answer:
+    def _on_seen(self, step: SyncStep, share: PartitionContent, digest: Digest) -> Answer:
         """Live dots agree: take over the other's past, and tell it what of ours it lacks."""
         if step.spans != (Span(b"", b"", digest.live_root(step.session)),):
             return Answer()  # Something came in between; the next exchange will see.
@@ -260,7 +252,7 @@ class Exchanges:
         messages = (self._step(step, share, (), (), removals, wants),) if removals or wants else ()
         return Answer(messages, *joined)
 
-    def _proofs_among(self, dots: Iterable[Dot], share: Share, session: bytes) -> tuple[Removal, ...]:
+    def _proofs_among(self, dots: Iterable[Dot], share: PartitionContent, session: bytes) -> tuple[Removal, ...]:
         """Proofs that these are gone, as many as leave room for as much else."""
         return some_proofs(proofs_of(dots, share), self._settings.step_bytes_max // 2, session)
 
@@ -286,13 +278,13 @@ class Exchanges:
     def _step(
         self,
         answered: SyncOffer | SyncState | SyncStep,
-        share: Share,
+        share: PartitionContent,
         spans: tuple[Span, ...],
         adds: tuple[Sealed, ...] = (),
         removals: tuple[Removal, ...] = (),
         wants: bytes = b"",
     ) -> SyncStep:
-        seen_digest = self._digest(share).seen_in(span for span in spans if span.dots is not None) if spans else SeenDigest()
+        seen_digest = self.digest(share).seen_in(span for span in spans if span.dots is not None) if spans else SeenDigest()
         dots = [
             *[add.dot for add in adds],
             *[dot for removal in removals for dot in removal.dots],
@@ -315,13 +307,13 @@ class Exchanges:
     def _note_seen(
         self,
         answered: SyncOffer | SyncStep,
-        share: Share,
+        share: PartitionContent,
         kind: Literal["whole", "rest"],
         digest: SeenDigest,
         removals: tuple[Removal, ...] = (),
         wants: bytes = b"",
     ) -> SyncStep:
-        spans = (Span(b"", b"", self._digest(share).live_root(answered.session)),)
+        spans = (Span(b"", b"", self.digest(share).live_root(answered.session)),)
         heads = heads_of([*digest.up_to, *digest.beyond, *(dot for removal in removals for dot in removal.dots)], share)
         head = answered.session, self._incarnation, answered.incarnation, share.partition
         return SyncStep(*head, spans, (), removals, wants, heads, digest.up_to, digest.beyond, pack(digest.proved), kind)

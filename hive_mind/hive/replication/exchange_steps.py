@@ -2,16 +2,15 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from hive_mind.crdt.context import DOT_BYTES, unpack
-from hive_mind.crdt.orset import ORSet
 from hive_mind.crdt.reconcile import listed, reconcile
 from hive_mind.hive.replication import GossipSettings
-from hive_mind.hive.replication.partition_content import PROVED_MAX, Digest, Proofs
+from hive_mind.hive.replication.partition_content import PROVED_MAX, Digest, PartitionContent
 from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, Head, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.model.messages import Span, SyncStep
@@ -27,41 +26,6 @@ PROOF_BYTES, SPAN_BYTES = 64, 16
 Item = TypeVar("Item")
 Allowance = Callable[[str], int]
 """How many assertions of an agent may go in one step."""
-
-
-class Share(Protocol):
-    """The parts of a node's share of a partition that an exchange reads."""
-
-    @property
-    def partition(self) -> str:
-        """Which one."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything of it is here, as far as this node knows."""
-
-    @property
-    def members(self) -> ORSet[str]:
-        """Live dots, and what was seen."""
-
-    @property
-    def heads(self) -> Mapping[Actor, Head]:
-        """Actors' own claims of their writes."""
-
-    def sealed(self, dot: Dot) -> Sealed | None:
-        """A live assertion."""
-
-    def proof(self, dot: Dot) -> Removal | None:
-        """Why a dot is gone."""
-
-    def lacking(self, dots: Iterable[Dot]) -> list[Dot]:
-        """Those of some dots that are to be asked for: neither live here nor known to be gone."""
-
-    def proofs(self) -> Proofs:
-        """All proofs that are kept."""
-
-    def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
-        """Assertions that replaced those taken away only for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +185,13 @@ def size_of(assertion: Sealed) -> int:
     return ASSERTION_BYTES + characters + 3 * names + len(statement.vector) + len(assertion.seal)
 
 
-def heads_of(dots: Iterable[Dot], share: Share) -> tuple[Head, ...]:
+def heads_of(dots: Iterable[Dot], share: PartitionContent) -> tuple[Head, ...]:
     """The heads of their actors, as far as they are known: without one nobody believes what was seen of an actor."""
     actors = dict.fromkeys([dot[:ACTOR_BYTES] for dot in dots])
     return tuple([head for actor in actors if (head := share.heads.get(actor)) is not None])
 
 
-def proofs_of(dots: Iterable[Dot], share: Share) -> tuple[Removal, ...]:
+def proofs_of(dots: Iterable[Dot], share: PartitionContent) -> tuple[Removal, ...]:
     """The proofs of their removal, as far as there are any; one that is about several dots once.
 
     Not where a quota was exceeded or a key is revoked: nodes that know that too let go unasked, and no others do.
@@ -244,7 +208,7 @@ def some(items: tuple[Item, ...], most: int, session: bytes) -> tuple[Item, ...]
     return items[start : start + most]
 
 
-def unproved_of(step: SyncStep, digest: Digest, share: Share) -> list[Dot]:
+def unproved_of(step: SyncStep, digest: Digest, share: PartitionContent) -> list[Dot]:
     """Dots gone there, unseen here, and provable there but not here. ValueError for malformed dots."""
     return (
         [dot for dot in digest.context.unseen(unpack(step.proved, PROVED_MAX)) if share.proof(dot) is None] if step.proved else []

@@ -190,8 +190,8 @@ def age(assertion: Sealed) -> tuple[Stamp, Dot]:
     return assertion.assertion.stamp, assertion.dot
 
 
-# Every node decides such removals by itself; a proof of them convinces no other node.
-OWN_JUDGEMENT = ("expired", "quota", "revoked")
+OWN_JUDGEMENT = frozenset({"expired", "quota", "revoked"})
+"""Reasons that every node checks by itself: nobody needs to vouch for them, and a proof convinces no other node."""
 # This many fit into a message even where no two are consecutive. Beyond it the past is taken over without proofs.
 PROVED_MAX = 32_768
 _ROOTS_KEPT = 1024

@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from hive_mind.crdt.orset import Delta, ORSet
-from hive_mind.hive.effects import Change, Delete, Put, Record, Taken
+from hive_mind.hive.effects import Delete, Put, Record, Taken
 from hive_mind.hive.policy import (
     TOO_MANY_BOOTS,
     TOO_MANY_REMOVALS,
-    Authority,
     is_sealed_head,
     is_sealed_removal,
     sealed,
@@ -22,15 +21,13 @@ from hive_mind.hive.policy import (
     sealed_removal,
 )
 from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX, malformed_head, malformed_removal, refusal, weight
-from hive_mind.hive.replication.partition_content import PartitionContent, age
+from hive_mind.hive.policy.node_policy import NodePolicy
+from hive_mind.hive.replication.partition_content import OWN_JUDGEMENT, PartitionContent, age
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.messages import Changes
 
 ASSERTIONS, PROOFS, SEEN, BEYOND, HEADS = "assertion", "proof", "seen", "beyond", "head"
-
-OWN_JUDGEMENT = frozenset({"expired", "quota", "revoked"})
-"""Reasons that every node checks by itself, so that nobody needs to vouch for them."""
 
 # How far a limit may be exceeded between two times of housekeeping.
 _SLACK = 2
@@ -48,9 +45,9 @@ class PartitionReplica(PartitionContent):
     counts as gone only with a proof, whatever the context covers.
     """
 
-    def assert_all(self, assertions: Iterable[Assertion], authority: Authority) -> Taken:
+    def assert_all(self, assertions: Iterable[Assertion], authority: NodePolicy) -> Taken:
         """Assert as this node, each in place of what the same agent had asserted of the fact from the same root."""
-        change = Change()
+        change = Taken()
         added: dict[Dot, str] = {}
         for assertion in assertions:
             former = [sealed.dot for sealed in self.assertions(assertion.fact_id) if _is_same_voice(sealed.assertion, assertion)]
@@ -69,19 +66,19 @@ class PartitionReplica(PartitionContent):
             self._set_head(head)
             change.records.append(Put(HEADS, self._prefix + self._actor, _encode(head)))
             self._note_seen(added, change)
-        return change.made()
+        return change
 
-    def remove(self, fact_id: str, dots: Sequence[Dot], by: str, why: Reason, stamp: Stamp, authority: Authority) -> Taken:
+    def remove(self, fact_id: str, dots: Sequence[Dot], by: str, why: Reason, stamp: Stamp, authority: NodePolicy) -> Taken:
         """Remove assertions. The caller has checked the right to."""
-        change = Change()
+        change = Taken()
         self.members.drop(dots)
         self._let_go(Removal(fact_id, tuple(dots), by, why, stamp), authority, change)
         self._note_seen(dots, change)
-        return change.made()
+        return change
 
-    def disown(self, authority: Authority) -> Taken:
+    def disown(self, authority: NodePolicy) -> Taken:
         """Let go of what was said, and of what was taken back, by keys that nobody believes any more."""
-        change, is_revoked = Change(), authority.seal.is_revoked
+        change, is_revoked = Taken(), authority.seal.is_revoked
         assertions = [sealed for sealed in self._sealed.values() if is_revoked(sealed.seal, sealed.assertion.stamp.ms)]
         self.members.drop([sealed.dot for sealed in assertions])
         for given_assertion in assertions:
@@ -94,11 +91,11 @@ class PartitionReplica(PartitionContent):
         silent = {actor for actor, head in self.heads.items() if is_revoked(head.seal, 0)}
         silent |= {actor_of(sealed.dot) for sealed in assertions if is_revoked(sealed.seal, 0)}
         self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), change)
-        return change.made()
+        return change
 
-    def take(self, adds: Iterable[Sealed], removals: Iterable[Removal], heads: Iterable[Head], authority: Authority) -> Taken:
+    def take(self, adds: Iterable[Sealed], removals: Iterable[Removal], heads: Iterable[Head], authority: NodePolicy) -> Taken:
         """Take in what is new and true of it. Applying anything twice changes nothing."""
-        change, removals, heads = Change(), list(removals), list(heads)
+        change, removals, heads = Taken(), list(removals), list(heads)
         self._take_heads(heads, authority, change)
         gone_removals = self._take_removals(removals, authority, change)
         fresh, observed = self._admitted(adds, authority, change)
@@ -108,15 +105,15 @@ class PartitionReplica(PartitionContent):
         givers = {assertion.assertion.agent for assertion in fresh}.union(removal.by for removal in removals)
         self._limit_proofs(_SLACK * authority.removals_max, change, givers)
         self._limit_boots(_SLACK * authority.boots_max, change, {head.node for head in heads})
-        return change.made()
+        return change
 
     def _change(
         self,
         fresh: Sequence[Sealed],
         removals: Mapping[Dot, Removal],
         observed: Sequence[Dot],
-        authority: Authority,
-        change: Change,
+        authority: NodePolicy,
+        change: Taken,
     ) -> None:
         added = {given_assertion.dot: given_assertion.assertion.fact_id for given_assertion in fresh}
         # Dots a liar has made it cover are revived when they come; of honest members' dots none is covered here.
@@ -130,12 +127,12 @@ class PartitionReplica(PartitionContent):
         self._enforce_quota({given_assertion.assertion.agent for given_assertion in fresh}, authority, change)
         self._note_seen([*removals, *observed, *(given_assertion.dot for given_assertion in fresh)], change)
 
-    def take_changes(self, changes: Changes, authority: Authority) -> Taken:
+    def take_changes(self, changes: Changes, authority: NodePolicy) -> Taken:
         return self.take(changes.adds, changes.removals, changes.heads, authority)
 
-    def join(self, up_to: Mapping[Actor, int], beyond: Iterable[Dot], heads: Iterable[Head], authority: Authority) -> Taken:
+    def join(self, up_to: Mapping[Actor, int], beyond: Iterable[Dot], heads: Iterable[Head], authority: NodePolicy) -> Taken:
         """Take over what another node has seen, where both hold the same assertions. No actor is believed beyond its own head."""
-        change = Change()
+        change = Taken()
         self._take_heads(heads, authority, change)
         known_counters = {actor: head.counter for actor, head in self.heads.items()}
         bounded = {actor: min(counter, known_counters.get(actor, 0)) for actor, counter in up_to.items()}
@@ -146,7 +143,7 @@ class PartitionReplica(PartitionContent):
         self._note_actors(moved, change)
         self._note_beyond(single, change)
         self._limit_boots(_SLACK * authority.boots_max, change, list(self._heads_of))
-        return change.made()
+        return change
 
     def has_of_others(self) -> bool:
         return any(actor_of(dot) not in self._own_heads for dot in self._sealed)
@@ -156,11 +153,11 @@ class PartitionReplica(PartitionContent):
 
         Seen dots of others are forgotten too: otherwise the node would refuse all of it should the partition come back.
         """
-        change = Change()
+        change = Taken()
         for assertion in [held for held in self._sealed.values() if actor_of(held.dot) not in self._own_heads]:
             self._unkeep(assertion, change)
         change.records += self.forget_seen(self._own_heads)
-        return change.made()
+        return change
 
     def forget_seen(self, but_of: Collection[Actor] = ()) -> list[Record]:
         """Have seen no more than what is live here, `but_of` some actors."""
@@ -173,21 +170,21 @@ class PartitionReplica(PartitionContent):
         self.finish_loading(up_to, [dot for dot in context.beyond if actor_of(dot) in but_of])
         return records
 
-    def forget_beyond_limits(self, authority: Authority) -> Taken:
+    def forget_beyond_limits(self, authority: NodePolicy) -> Taken:
         """Forget the oldest proofs of members that gave too many, boots beyond the limit without live assertions, and gaps."""
-        change = Change()
+        change = Taken()
         self._limit_proofs(authority.removals_max, change, None)
         self._limit_boots(authority.boots_max, change, list(self._heads_of))
         if reached := self._beyond_gaps():
             self.members.join_context(reached, ())
             self._note_actors(reached.keys(), change)
-        return change.made()
+        return change
 
     def forget_proofs(self, before_ms: int) -> Taken:
         """Drop proofs that are older; by then every member has the removal, or has left."""
-        change = Change()
+        change = Taken()
         self._drop_proofs([dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms], change)
-        return change.made()
+        return change
 
     def load(self, table: str, key: bytes, value: bytes) -> None:
         """Take back one journal record of this partition; `key` is without the partition."""
@@ -207,7 +204,7 @@ class PartitionReplica(PartitionContent):
         self.members.apply(Delta({dot: assertion.assertion.fact_id for dot, assertion in self._sealed.items()}, frozenset()))
         self.members.join_context(up_to, beyond)
 
-    def _take_heads(self, heads: Iterable[Head], authority: Authority, change: Change) -> None:
+    def _take_heads(self, heads: Iterable[Head], authority: NodePolicy, change: Taken) -> None:
         for head in heads:
             known_head = self.heads.get(head.actor)
             if known_head is not None and known_head.counter >= head.counter:
@@ -219,14 +216,14 @@ class PartitionReplica(PartitionContent):
             self._set_head(head)
             change.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
 
-    def _is_squatted(self, assertion: Sealed, authority: Authority) -> bool:
+    def _is_squatted(self, assertion: Sealed, authority: NodePolicy) -> bool:
         """Whether its dot belongs to a node that did not seal it, or to an unknown one: it comes again with a head."""
         if not self._is_wary:
             return False
         head = self.heads.get(actor_of(assertion.dot))
         return head is None or not authority.seal.speaks_for(assertion.seal, head.node)
 
-    def _take_removals(self, removals: Iterable[Removal], authority: Authority, change: Change) -> dict[Dot, Removal]:
+    def _take_removals(self, removals: Iterable[Removal], authority: NodePolicy, change: Taken) -> dict[Dot, Removal]:
         """Dots to let go of, with their proofs. A proof for what is not here yet waits for it."""
         gone_removals: dict[Dot, Removal] = {}
         for removal in removals:
@@ -247,7 +244,7 @@ class PartitionReplica(PartitionContent):
                     change.contested.append(dot)
         return gone_removals
 
-    def _wait_for(self, dot: Dot, removal: Removal, authority: Authority, change: Change) -> None:
+    def _wait_for(self, dot: Dot, removal: Removal, authority: NodePolicy, change: Taken) -> None:
         if removal.why in OWN_JUDGEMENT:
             return
         former = self._proofs.get(dot)
@@ -258,13 +255,13 @@ class PartitionReplica(PartitionContent):
         self._proofs.keep(dot, removal)
         change.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
 
-    def _is_entitled(self, removal: Removal, dot: Dot, authority: Authority) -> bool:
+    def _is_entitled(self, removal: Removal, dot: Dot, authority: NodePolicy) -> bool:
         """Whether it counts while the assertion under a dot is unknown: a moderator's, and that of the dot's node."""
         head = self.heads.get(actor_of(dot))
         is_its_nodes = head is not None and authority.seal.speaks_for(removal.seal, head.node)
         return is_its_nodes or removal.why in OWN_JUDGEMENT or authority.is_moderator(removal.by)
 
-    def _proves(self, removal: Removal, given_assertion: Sealed, authority: Authority) -> bool:
+    def _proves(self, removal: Removal, given_assertion: Sealed, authority: NodePolicy) -> bool:
         assertion = given_assertion.assertion
         if removal.fact_id != assertion.fact_id:
             return False
@@ -276,7 +273,7 @@ class PartitionReplica(PartitionContent):
             return authority.seal.is_revoked(given_assertion.seal, assertion.stamp.ms)
         return removal.by == assertion.agent or authority.is_moderator(removal.by) or authority.is_withdrawn(assertion)
 
-    def _admitted(self, adds: Iterable[Sealed], authority: Authority, change: Change) -> tuple[list[Sealed], list[Dot]]:
+    def _admitted(self, adds: Iterable[Sealed], authority: NodePolicy, change: Taken) -> tuple[list[Sealed], list[Dot]]:
         """New assertions, and dots that are only to be remembered as seen: taken back before they came."""
         fresh: dict[Dot, Sealed] = {}
         observed: list[Dot] = []
@@ -293,17 +290,17 @@ class PartitionReplica(PartitionContent):
                 fresh[add.dot] = add
         return list(fresh.values()), observed
 
-    def _is_settled(self, assertion: Sealed, authority: Authority) -> bool:
+    def _is_settled(self, assertion: Sealed, authority: NodePolicy) -> bool:
         """Whether it is here, or rightly gone. Among members that may lie a proof says nothing of another fact under its dot."""
         proof = self._proofs.get(assertion.dot)
         is_gone = not self._is_wary or proof is None or proof.why in OWN_JUDGEMENT or self._proves(proof, assertion, authority)
         return self._is_known(assertion.dot) and is_gone
 
-    def _is_taken_back(self, sealed: Sealed, authority: Authority) -> bool:
+    def _is_taken_back(self, sealed: Sealed, authority: NodePolicy) -> bool:
         waiting = self._proofs.get(sealed.dot)
         return authority.is_withdrawn(sealed.assertion) or (waiting is not None and self._proves(waiting, sealed, authority))
 
-    def _keep(self, assertion: Sealed, change: Change | None) -> None:
+    def _keep(self, assertion: Sealed, change: Taken | None) -> None:
         self._sealed[assertion.dot] = assertion
         self._per_agent[assertion.assertion.agent] += weight(assertion.assertion)
         # A proof that waited and did not hold is nobody's proof.
@@ -313,7 +310,7 @@ class PartitionReplica(PartitionContent):
             change.records.append(Put(ASSERTIONS, self._prefix + assertion.dot, _encode(assertion)))
             change.facts.add(assertion.assertion.fact_id)
 
-    def _unkeep(self, assertion: Sealed, change: Change) -> None:
+    def _unkeep(self, assertion: Sealed, change: Taken) -> None:
         del self._sealed[assertion.dot]
         self._per_agent[assertion.assertion.agent] -= weight(assertion.assertion)
         if not self._per_agent[assertion.assertion.agent]:
@@ -322,7 +319,7 @@ class PartitionReplica(PartitionContent):
         change.records.append(Delete(ASSERTIONS, self._prefix + assertion.dot))
         change.facts.add(assertion.assertion.fact_id)
 
-    def _let_go(self, removal: Removal, authority: Authority, change: Change) -> None:
+    def _let_go(self, removal: Removal, authority: NodePolicy, change: Taken) -> None:
         """Drop dots for an entitled remover, under as many proofs as needed."""
         for start in range(0, len(removal.dots), REMOVAL_DOTS_MAX):
             part = msgspec.structs.replace(removal, dots=removal.dots[start : start + REMOVAL_DOTS_MAX])
@@ -332,7 +329,7 @@ class PartitionReplica(PartitionContent):
                 proof = sealed_removal(authority.seal, self.partition, msgspec.structs.replace(part, by=self._node))
             self._forget(part.dots, proof, change)
 
-    def _forget(self, dots: Iterable[Dot], removal: Removal, change: Change) -> None:
+    def _forget(self, dots: Iterable[Dot], removal: Removal, change: Taken) -> None:
         for dot in dots:
             if (assertion := self._sealed.get(dot)) is None:
                 continue
@@ -341,28 +338,28 @@ class PartitionReplica(PartitionContent):
             change.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
         change.removals.append(removal)
 
-    def _drop_proofs(self, dots: Iterable[Dot], change: Change) -> None:
+    def _drop_proofs(self, dots: Iterable[Dot], change: Taken) -> None:
         for dot in dots:
             self._proofs.forget(dot)
             change.records.append(Delete(PROOFS, self._prefix + dot))
 
-    def _forget_actors(self, actors: Collection[Actor], change: Change) -> None:
+    def _forget_actors(self, actors: Collection[Actor], change: Taken) -> None:
         if not actors:
             return
         self._drop_proofs([dot for dot in self._proofs if actor_of(dot) in actors], change)
         self._forget_boots(actors, change)
 
-    def _limit_proofs(self, most: int, change: Change, givers: Collection[str] | None) -> None:
+    def _limit_proofs(self, most: int, change: Taken, givers: Collection[str] | None) -> None:
         if dots := self._proofs.beyond(most, givers):
             self._drop_proofs(dots, change)
             change.refused[TOO_MANY_REMOVALS] += len(dots)
 
-    def _limit_boots(self, most: int, change: Change, nodes: Collection[str]) -> None:
+    def _limit_boots(self, most: int, change: Taken, nodes: Collection[str]) -> None:
         if actors_gone := self._boots_beyond(most, nodes):
             self._forget_boots(actors_gone, change)
             change.refused[TOO_MANY_BOOTS] += len(actors_gone)
 
-    def _forget_boots(self, actors: Collection[Actor], change: Change) -> None:
+    def _forget_boots(self, actors: Collection[Actor], change: Taken) -> None:
         for actor in [actor for actor in actors if actor in self.heads]:
             self._heads_of[self.heads.pop(actor).node] -= 1
             self._own_heads.pop(actor, None)
@@ -370,7 +367,7 @@ class PartitionReplica(PartitionContent):
         context = self.members.context
         change.records += self.forget_seen({*context.up_to, *map(actor_of, context.beyond)}.difference(actors))
 
-    def _enforce_quota(self, agents: Iterable[str], authority: Authority, change: Change) -> None:
+    def _enforce_quota(self, agents: Iterable[str], authority: NodePolicy, change: Taken) -> None:
         """Keep an agent's newest assertions. Deterministic: replicas with the same assertions keep the same ones."""
         for agent in sorted(agent for agent in agents if self._per_agent[agent] > authority.quota):
             assertions = [sealed for sealed in self._sealed.values() if sealed.assertion.agent == agent]
@@ -388,13 +385,13 @@ class PartitionReplica(PartitionContent):
         if head.node == self._node:
             self._own_heads[head.actor] = head
 
-    def _note_seen(self, dots: Iterable[Dot], change: Change) -> None:
+    def _note_seen(self, dots: Iterable[Dot], change: Taken) -> None:
         """Make durable what was seen: the count per actor, and single dots beyond it that are live no more."""
         dots = list(dots)
         self._note_actors({actor_of(dot) for dot in dots}, change)
         self._note_beyond((dot for dot in dots if dot not in self._sealed), change)
 
-    def _note_actors(self, actors: Collection[Actor], change: Change) -> None:
+    def _note_actors(self, actors: Collection[Actor], change: Taken) -> None:
         """Counts of these actors. Single dots that these reach need no records: left behind, they would come back by themselves
         where what was seen is to be forgotten."""
         up_to = self.members.context.up_to
@@ -408,7 +405,7 @@ class PartitionReplica(PartitionContent):
                 if not self._noted_beyond[actor]:
                     del self._noted_beyond[actor]
 
-    def _note_beyond(self, dots: Iterable[Dot], change: Change) -> None:
+    def _note_beyond(self, dots: Iterable[Dot], change: Taken) -> None:
         beyond = self.members.context.beyond
         for dot in [dot for dot in dots if dot in beyond]:
             self._noted_beyond.setdefault(actor_of(dot), set()).add(dot)

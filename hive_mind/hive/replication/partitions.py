@@ -44,18 +44,10 @@ class Partitions:
         """Partitions held no longer, and the new holders that are not known to have all of it."""
         self._former: set[str] = set()
         """Members that may have left and still have something to hand over."""
-        self._has_lost = False
+        self.has_lost = False
+        """Whether records were lost that no other member holds: their authors must assert them again."""
         for partition in topology.held_by(node):
             self.share(partition).is_holder = True
-
-    @property
-    def has_lost(self) -> bool:
-        """Whether records were lost that no other member holds: their authors must assert them again."""
-        return self._has_lost
-
-    def note_loss(self) -> None:
-        """Records were lost that no other member holds."""
-        self._has_lost = True
 
     def share(self, partition: str) -> PartitionReplica:
         if (replica := self.shares.get(partition)) is None:
@@ -183,7 +175,7 @@ class Partitions:
             actors = {head.actor for head in share.own_heads()}
             shares[name] = share.disown(at)
             if any(actor_of(assertion.dot) in actors for assertion in shares[name].gone):
-                self.note_loss()
+                self.has_lost = True
         return shares
 
     def forget_old(self, before_ms: int, at: NodePolicy) -> dict[str, Taken]:
@@ -279,7 +271,7 @@ class Partitions:
         for name in arrived:
             del self.leaving[name]
         return by_partition(
-            (name, share) for name in arrived for share in (Taken((Delete(HELD, _key(name)),)), self.shares[name].drop_others())
+            (name, share) for name in arrived for share in (Taken([Delete(HELD, _key(name))]), self.shares[name].drop_others())
         )
 
     def load(self, journal: Iterable[Kept], *, is_founding: bool) -> list[Record]:
@@ -336,7 +328,7 @@ class Partitions:
             records.append(Put(HELD, _key(partition), _PART.encode()))
         sources = dict.fromkeys([*former, *(node for node in self.topology.holders(partition) if node != self.node)])
         if share.is_holder and not sources:
-            self.note_loss()
+            self.has_lost = True
         if share.is_holder and sources:
             share.is_complete, self.sources[partition] = False, tuple(sources)
             if partition in self._unheard or not former:

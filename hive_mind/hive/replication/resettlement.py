@@ -28,7 +28,8 @@ from hive_mind.hive.policy.admission import has_its_id
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_service import REGISTRY, record_of
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Batch
-from hive_mind.hive.replication.partition_replica import ASSERTIONS, BEYOND, HEADS, OWN_JUDGEMENT, PROOFS, SEEN
+from hive_mind.hive.replication.partition_content import OWN_JUDGEMENT
+from hive_mind.hive.replication.partition_replica import ASSERTIONS, BEYOND, HEADS, PROOFS, SEEN
 from hive_mind.hive.replication.partitions import INCOMING
 from hive_mind.hive.replication.reliable_channels import APPLICATION, CHANNEL_BYTES, CHANNELS, RECEIVED, SENT
 from hive_mind.hive.settings import HiveSettings

@@ -89,13 +89,9 @@ class Federated:
         """The group a node belongs to; of a stranger the smallest, so that its facts have a home too."""
         return self._group_of.get(node, self._smallest)
 
-    def matching_groups(self, words: Iterable[str]) -> frozenset[str]:
-        """Groups with a domain that shares a word with these, letter case and endings aside."""
+    def favoured(self, words: Iterable[str]) -> frozenset[str]:
+        """Groups with a domain that shares a word with these, letter case and endings aside; their replica sets are named so."""
         return frozenset(group for word in words for term in terms_of(word) for group in self._groups_by_term.get(term, ()))
-
-    def favoured(self, words: tuple[str, ...]) -> frozenset[str]:
-        """The groups that match; a group's replica set is named like it."""
-        return self.matching_groups(words)
 
     def home(self, fact_id: str, node: str) -> str:  # noqa: ARG002
         return self._homes.get(node) or _partition(self._smallest)
@@ -117,7 +113,7 @@ class Federated:
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
         """One replica set per group, named like it: groups that match `domains` first, then the asker's own, then the others."""
-        own_group, matching = self.group_of(node), self.matching_groups(domains)
+        own_group, matching = self.group_of(node), self.favoured(domains)
         order = sorted(set(self._group_of.values()), key=lambda group: (group not in matching, group != own_group, group))
         partitions = ((group, _partition(group)) for group in order)
         return tuple([ReplicaSet(g, self._asking.of(self._holders[p], node), (p,)) for g, p in partitions])

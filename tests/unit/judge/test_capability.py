@@ -41,4 +41,4 @@ def test_tools_count_like_a_domain() -> None:
 @given(words=st.lists(WORDS, max_size=4), domains=st.lists(WORDS, max_size=3))
 def test_a_group_matches_exactly_where_somebody_of_its_domain_comes_into_question(words: list[str], domains: list[str]) -> None:
     hive = Federated({"north": ["n"], "south": ["s"]}, {"north": domains})
-    assert ("north" in hive.matching_groups(words)) == can_handle(words, domains).may
+    assert ("north" in hive.favoured(words)) == can_handle(words, domains).may

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from hive_mind.crdt import DRIFT_MS
 from hive_mind.errors import InvalidInput
+from hive_mind.hive.policy import Unsealed
 from hive_mind.hive.policy.admission import problem_with, rater_of, rating_key, subject_of
 from hive_mind.hive.policy.registry import Registry, record_key
 from hive_mind.model.evidence import Stamp
@@ -237,14 +238,24 @@ def test_only_what_a_kind_depends_on_moves_its_version():
 
 def test_what_somebody_decided_whom_a_revoked_key_appointed_counts_as_its_own():
     revoked = set[bytes]()
-    here = Registry(["mod"], 2, lambda seal, _: seal in revoked)
-    here.write("moderator/may", "true", "mod", at(1), lambda entry: structs.replace(entry, seal=b"mod's key"))
+
+    class Names(Unsealed):
+        is_on = True
+
+        def seal(self, signer: str, _payload: bytes) -> bytes:
+            return signer.encode()
+
+        def is_revoked(self, seal: bytes, _at_ms: int) -> bool:
+            return seal in revoked
+
+    here = Registry(["mod"], 2, Names())
+    here.write("moderator/may", "true", "mod", at(1))
     for number in range(5):
         entry = here.write(f"redacted/{number}", "true", "may", at(2 + number))
-        assert entry.appointment == Appointment(at(1), "mod", b"mod's key")
+        assert entry.appointment == Appointment(at(1), "mod", b"mod")
     assert [entry.key for entry in here.entries() if entry.by == "may"] == [f"redacted/{number}" for number in range(5)]
 
-    revoked.add(b"mod's key")
+    revoked.add(b"mod")
 
     assert {entry.key for entry in here.disown()} == {"moderator/may", "redacted/0", "redacted/1", "redacted/2"}
     assert [entry.key for entry in here.entries()] == ["redacted/3", "redacted/4"]

@@ -239,7 +239,7 @@ def test_what_is_taken_back_under_way_still_arrives_together_with_the_proof_and_
     records, _ = box.received("n1", again.message.batch)
 
     assert [record.table for record in kept] == [UNDELIVERED]
-    assert (again.message.changes[0].adds, again.message.changes[0].removals) == ((given,), taken.removals)
+    assert (again.message.changes[0].adds, again.message.changes[0].removals) == ((given,), tuple(taken.removals))
     assert [record.table for record in records] == [OUTBOX, UNDELIVERED]
     assert box.undelivered.get("all", given.dot) is None
 

@@ -50,7 +50,7 @@ def test_taking_the_same_twice_changes_nothing_and_writes_nothing():
     again = there.take_changes(here.everything(), COURT)
 
     assert dots_of(there) == dots_of(here)
-    assert (again.records, again.facts, again.adds, again.refused) == ((), set(), (), {})
+    assert (again.records, again.facts, again.adds, again.refused) == ([], set(), [], {})
 
 
 def test_ten_relays_change_neither_author_nor_source_nor_age_nor_confidence():
@@ -165,7 +165,7 @@ def test_an_assertion_another_way_than_its_author_made_it_is_refused_with_its_re
 
     assert there.take(forged, [], [], court).refused == {"not sealed by its agent": 4}
     assert len(there) == 0
-    assert there.take([given], [], [], court).adds == (given,)
+    assert there.take([given], [], [], court).adds == [given]
 
 
 def test_a_seal_for_one_partition_is_none_for_another():

@@ -95,7 +95,7 @@ def test_a_removal_that_proves_nothing_is_not_in_the_way_of_one_that_does() -> N
 def test_what_somebody_without_the_right_says_is_gone_is_named() -> None:
     share, court_here = here(), court(BOB, "bob")
     share.take([said("ada", ADA_SAYS)], (), heads(), court_here)
-    assert share.take((), [taken_back_before()], (), court_here).contested == (dot(ADAS, 1),)
+    assert share.take((), [taken_back_before()], (), court_here).contested == [dot(ADAS, 1)]
 
 
 def test_what_the_registry_takes_back_is_proved_by_the_node_that_lets_go_of_it() -> None:
@@ -125,7 +125,7 @@ def test_what_a_revoked_key_said_and_took_back_counts_no_more_and_was_never_seen
     assert {given.dot for given in taken.gone} == {dot(ADAS, 1), dot(ADAS, 2)}
     assert share.proof(dot(ADAS, 9)) is None
     assert not share.members.has_seen(dot(ADAS, 1))
-    assert share.take([gone], (), heads(), court_here).adds == ()
+    assert share.take([gone], (), heads(), court_here).adds == []
 
 
 def test_what_it_stamped_before_stays() -> None:

@@ -50,13 +50,13 @@ def test_taking_back_what_a_thousand_said_writes_some_kilobytes_for_each_and_not
 def test_a_removal_that_none_of_us_makes_is_refused_and_leaves_nothing_behind(bad):
     there = share()
     taken = there.take([], [bad], [], COURT)
-    assert (taken.records, dict(there.proofs()), sum(taken.refused.values())) == ((), {}, 1)
+    assert (taken.records, dict(there.proofs()), sum(taken.refused.values())) == ([], {}, 1)
 
 
 def test_a_head_that_none_of_us_makes_is_refused_and_leaves_nothing_behind():
     there = share()
     taken = there.take([], [], [Head("n1", ACTOR, 0)], COURT)
-    assert (taken.records, there.heads, sum(taken.refused.values())) == ((), {}, 1)
+    assert (taken.records, there.heads, sum(taken.refused.values())) == ([], {}, 1)
 
 
 @pytest.mark.parametrize("seed", range(3))

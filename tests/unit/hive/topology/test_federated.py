@@ -80,10 +80,10 @@ def test_groups_whose_domains_match_are_asked_first_and_none_is_left_out():
 
 def test_domains_match_by_words_whatever_their_case_and_ending():
     hive = Federated(GROUPS, {"a": ["Pumps and valves"], "b": ["IT"]})
-    assert hive.matching_groups(["pump"]) == {"a"}
-    assert hive.matching_groups(["it"]) == {"b"}
-    assert hive.matching_groups(["it", "VALVE"]) == {"a", "b"}
-    assert hive.matching_groups(["and"]) == hive.matching_groups([]) == frozenset()
+    assert hive.favoured(["pump"]) == {"a"}
+    assert hive.favoured(["it"]) == {"b"}
+    assert hive.favoured(["it", "VALVE"]) == {"a", "b"}
+    assert hive.favoured(["and"]) == hive.favoured([]) == frozenset()
 
 
 def test_a_root_outside_the_groups_has_one_of_its_own():
