@@ -218,7 +218,7 @@ class DeadLetterFile:
         """Drop what is meant, and bytes that may say anything. How many that were."""
         with self._reading() as connection:
             query = "SELECT id, data FROM letter"
-            ids = [id for id, data in (connection.execute(query) if connection else ()) if _is_meant(data, is_meant)]
+            ids = [id for id, data in (connection.execute(query) if connection else ()) if codec.may_be_meant(data, is_meant)]
         return len(ids) if is_dry or not ids else self.drop(ids)
 
     def _keep(self, connection: sqlite3.Connection, refusals: Sequence[Refusal], *, is_again: bool = False) -> None:
@@ -322,13 +322,6 @@ def _opened(path: Path) -> File:
 def _forget(connection: sqlite3.Connection, ids: Sequence[int]) -> int:
     connection.executemany(_FORGIVEN, ((id,) for id in ids))
     return connection.executemany(_FORGET, ((id,) for id in ids)).rowcount if ids else 0
-
-
-def _is_meant(data: bytes, is_meant: Callable[[Envelope], bool]) -> bool:
-    try:
-        return is_meant(codec.decode(data))
-    except WireError:
-        return True
 
 
 def _digest(*parts: str) -> bytes:

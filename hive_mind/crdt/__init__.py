@@ -138,13 +138,18 @@ class LWWRegister(Generic[V]):
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON takes it (if it takes the value)."""
-        entry = self._entry
-        return {} if entry is None else _to_dict(entry)
+        if (entry := self._entry) is None:
+            return {}
+        return {"value": entry.value, "ms": entry.at.ms, "counter": entry.at.counter, "actor": entry.at.actor.hex()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], actor: str | Actor = "") -> "LWWRegister[V]":
         register: LWWRegister[V] = cls(actor)
-        register._entry = _from_dict(data) if data else None
+        if data:
+            if not isfinite(data["ms"]):
+                raise ValueError(f"{data['ms']} is not a timestamp")
+            at = Moment(data["ms"], data["counter"], bytes.fromhex(data["actor"]))
+            register._entry = LwwEntry(at, data["value"])
         return register
 
 
@@ -181,14 +186,3 @@ def _is_later(entry: LwwEntry[V], former: LwwEntry[V]) -> bool:
 
 def _text(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
-
-
-def _to_dict(entry: LwwEntry[V]) -> dict[str, Any]:
-    at = entry.at
-    return {"value": entry.value, "ms": at.ms, "counter": at.counter, "actor": at.actor.hex()}
-
-
-def _from_dict(data: Mapping[str, Any]) -> LwwEntry[V]:
-    if not isfinite(data["ms"]):
-        raise ValueError(f"{data['ms']} is not a timestamp")
-    return LwwEntry(Moment(data["ms"], data["counter"], bytes.fromhex(data["actor"])), data["value"])

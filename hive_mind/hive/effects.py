@@ -222,6 +222,15 @@ Kept = Put | SetAside
 """A record of the journal, handed to the node at start."""
 
 
+def keep(kept: dict[tuple[str, bytes], Put], records: Iterable[Record]) -> None:
+    """Write records to a journal that is a dictionary; a record set aside is gone from it."""
+    for record in records:
+        if isinstance(record, Put):
+            kept[record.table, record.key] = record
+        else:
+            kept.pop((record.table, record.key), None)
+
+
 class Persist(msgspec.Struct, frozen=True):
     """All of these or none, durable before anything that follows."""
 

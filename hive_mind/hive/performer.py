@@ -23,6 +23,7 @@ from hive_mind.hive.effects import (
     SearchLocal,
     Send,
     Shared,
+    keep,
 )
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.topology.log import EVERYBODY
@@ -116,9 +117,6 @@ class Performer(Generic[Cause]):
                 self._ports.shared(fact_ids, cause)
 
 
-Kept = dict[tuple[str, bytes], bytes]
-
-
 class SynchronousHost(Ports[str]):
     """Runs nodes by name that reach each other at once: nothing is lost and nothing late. `clock` gives the time of every event.
 
@@ -128,7 +126,7 @@ class SynchronousHost(Ports[str]):
     def __init__(self, nodes: Iterable[HiveNode], clock: Callable[[], Now]) -> None:
         self._clock, self._performer = clock, Performer(self)
         self.nodes: dict[str, HiveNode] = {}
-        self.kept: dict[str, Kept] = {}
+        self.kept: dict[str, dict[tuple[str, bytes], Put]] = {}
         self.messages = 0
         self._answers: dict[str, Outcome] = {}
         self._inbox: deque[tuple[str, str, Message]] = deque()
@@ -137,9 +135,8 @@ class SynchronousHost(Ports[str]):
 
     def add(self, node: HiveNode) -> None:
         self.nodes[node.name] = node
-        journal = self.kept.setdefault(node.name, {})
-        records = [Put(table, key, value) for (table, key), value in journal.items()]
-        self._performer.take(node.start(records, self._clock()), node.name)
+        journal = list(self.kept.setdefault(node.name, {}).values())
+        self._performer.take(node.start(journal, self._clock()), node.name)
 
     def handle(self, name: str, event: Event) -> None:
         self._performer.take(self.nodes[name].handle(event, self._clock()), name)
@@ -154,12 +151,7 @@ class SynchronousHost(Ports[str]):
         return self._answers.pop(request, None)
 
     def write(self, records: Sequence[Record], cause: str) -> bool:
-        journal = self.kept[cause]
-        for record in records:
-            if isinstance(record, Put):
-                journal[record.table, record.key] = record.value
-            else:
-                journal.pop((record.table, record.key), None)
+        keep(self.kept[cause], records)
         return True
 
     def send(self, to: tuple[str, ...], message: Message, cause: str) -> None:

@@ -193,6 +193,25 @@ def _payload(kind: bytes, body: bytes) -> bytes:
     return b"hive-mind/root/1/" + kind + body
 
 
+class Incoming:
+    """Statements of the root, which come with every beat and are looked at once. `root` is its public key."""
+
+    def __init__(self, root: bytes, check: Check = is_signed) -> None:
+        self._root, self._check = root, check
+        self._seen: set[bytes] = set()
+
+    def new(self, data: bytes, kind: type[T]) -> T | None:
+        """A statement the first time that it comes; None for others, and for what the root did not sign."""
+        if not data or data in self._seen:
+            return None
+        try:
+            statement = read(self._root, data, kind, self._check)
+        except InvalidInput:
+            return None
+        self._seen.add(data)
+        return statement
+
+
 SEAL_BYTES = ID_BYTES + SIGNATURE_BYTES
 
 UNSIGNED = "unsigned"
@@ -209,14 +228,12 @@ class Keyring:
     """Of one process. `own` signs, and `certificate` says that it may; `check` looks at signatures."""
 
     def __init__(self, root: bytes, own_key: Signer | None = None, certificate: bytes = b"", check: Check = is_signed) -> None:
-        self._root, self._own_key, self._check = root, own_key, check
+        self._own_key, self._check, self._incoming = own_key, check, Incoming(root, check)
         self.revision = 0
         """Grows with every revocation that comes to be known."""
         self._certificates: dict[bytes, Certificate] = {}
         self._revoked: dict[bytes, int] = {}
         self._statements: dict[bytes, bytes] = {}
-        # All of them signed by the root. They come with every beat, and are looked at once.
-        self._digests_seen: set[bytes] = set()
         self.certificate, self.revocations = certificate, b""
         if certificate:
             own_certificate = read(root, certificate, Certificate, check)
@@ -238,13 +255,8 @@ class Keyring:
 
     def learn(self, data: bytes) -> bool:
         """Take a certificate in; whether it is new. One that the root did not sign changes nothing."""
-        if not data or data in self._digests_seen:
+        if (certificate := self._incoming.new(data, Certificate)) is None:
             return False
-        try:
-            certificate = read(self._root, data, Certificate, self._check)
-        except InvalidInput:
-            return False
-        self._digests_seen.add(data)
         former = self._certificates.get(certificate.key_id)
         # Of two for one key the one that lasts longer: it is the later one.
         if former is not None and former.not_after_ms >= certificate.not_after_ms:
@@ -256,13 +268,8 @@ class Keyring:
 
     def revoke(self, data: bytes) -> bool:
         """Take revocations in; whether any is new. A list never takes one back."""
-        if not data or data in self._digests_seen:
+        if (revocations := self._incoming.new(data, Revocations)) is None:
             return False
-        try:
-            revocations = read(self._root, data, Revocations, self._check)
-        except InvalidInput:
-            return False
-        self._digests_seen.add(data)
         news = list(self._newer(revocations.revoked))
         for new in news:
             self._revoked[new.key_id] = new.since_ms
@@ -318,7 +325,6 @@ class KeySeal:
 
     @property
     def since_ms(self) -> int:
-        """The beginning of its own certificate; 0 without one."""
         certificate = self._keyring.own
         return certificate.not_before_ms if certificate is not None else 0
 
@@ -337,7 +343,6 @@ class KeySeal:
 
     @property
     def revision(self) -> int:
-        """How often revocations came to be known."""
         return self._keyring.revision
 
     @property
@@ -345,7 +350,6 @@ class KeySeal:
         return self._keyring.revocations
 
     def revoke(self, revocations: bytes) -> bool:
-        """Take in what was kept, if the root signed it."""
         return self._keyring.revoke(revocations)
 
     def is_revoked(self, seal: bytes, at_ms: int) -> bool:

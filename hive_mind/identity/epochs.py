@@ -23,8 +23,8 @@ import msgspec
 
 from hive_mind.bus import Envelope, type_of
 from hive_mind.bus.codec import decode_message, encode_message
-from hive_mind.errors import BackendUnavailable, InvalidInput, WireError
-from hive_mind.identity import KEY_BYTES, UNSIGNED, Certificate, Epoch, Keyring, PrivateKey, derived, issued, read
+from hive_mind.errors import BackendUnavailable, WireError
+from hive_mind.identity import KEY_BYTES, UNSIGNED, Certificate, Epoch, Incoming, Keyring, PrivateKey, derived, issued
 from hive_mind.model.decoding import msgpack_decoder
 from hive_mind.model.messages import Encrypted, Heartbeat
 
@@ -58,10 +58,8 @@ class EpochKeys:
     """The epochs one process was handed; `root` is the root's public key, `own` its key."""
 
     def __init__(self, root: bytes, own_key: PrivateKey) -> None:
-        self._root, self._own_key = root, own_key
+        self._own_key, self._incoming = own_key, Incoming(root)
         self._secrets: dict[int, bytes] = {}
-        # All of them signed by the root.
-        self._digests_seen: set[bytes] = set()
         self.newest = 0
         """The number of the newest epoch that it heard of, handed to it or not; 0: of none."""
         self.announced = b""
@@ -81,13 +79,8 @@ class EpochKeys:
 
     def learn(self, data: bytes) -> bool:
         """Take an epoch in; whether it is one of this root's and new. Others' change nothing."""
-        if data in self._digests_seen or data[:1] != b"E":
+        if (epoch := self._incoming.new(data, Epoch)) is None:
             return False
-        try:
-            epoch = read(self._root, data, Epoch)
-        except InvalidInput:
-            return False
-        self._digests_seen.add(data)
         if (wrapped := epoch.handed.get(self._own_key.id)) is not None:
             self._keep(epoch, wrapped)
         # Of two of one number the one that more were handed.

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.hive.effects import Kept, Put, Record
+from hive_mind.hive.effects import Kept, Put, Record, keep
 from hive_mind.journal import Journal
 
 
 async def open(path: Path | None = None) -> Journal:
-    """An empty journal. `path` is ignored."""
     del path
     return MemoryJournal()
 
@@ -32,11 +31,7 @@ class MemoryJournal:
     async def write(self, records: Sequence[Record]) -> None:
         """All of them: nothing here can fail half-way, because nothing is awaited."""
         self._refuse_if_closed()
-        for record in records:
-            if isinstance(record, Put):
-                self._records[record.table, record.key] = record
-            else:
-                self._records.pop((record.table, record.key), None)
+        keep(self._records, records)
 
     async def scrub(self) -> None:
         self._refuse_if_closed()

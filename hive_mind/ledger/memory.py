@@ -14,7 +14,6 @@ from hive_mind.model.entry import Entry, Head
 
 
 async def open(path: Path | None = None, is_shared: bool = False) -> Ledger:
-    """An empty ledger. Its arguments are ignored."""
     del path, is_shared
     return _MemoryLedger()
 

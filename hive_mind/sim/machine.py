@@ -16,7 +16,7 @@ import msgspec
 
 from hive_mind.bus import Envelope
 from hive_mind.hive import Chance
-from hive_mind.hive.effects import Effect, Event, Now, Put, Record, Tick
+from hive_mind.hive.effects import Effect, Event, Now, Put, Record, Tick, keep
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.performer import Performer, Ports
 from hive_mind.model.messages import Message
@@ -347,9 +347,5 @@ class Disk:
         """The contents that a journal would load: the last value of each key, in the order of tables and keys."""
         records: dict[tuple[str, bytes], Put] = {}
         for batch in self._batches:
-            for record in batch:
-                if isinstance(record, Put):
-                    records[record.table, record.key] = record
-                else:
-                    records.pop((record.table, record.key), None)
+            keep(records, batch)
         return [records[key] for key in sorted(records)]

@@ -25,7 +25,6 @@ BATCH_ROWS = 1000
 
 
 async def open(path: Path | None = None) -> FactStore:
-    """An empty store. `path` is ignored."""
     del path
     return MemoryStore()
 

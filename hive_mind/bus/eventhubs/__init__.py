@@ -41,9 +41,9 @@ from hive_mind.bus.eventhubs.clients import (
     Clients,
     Event,
     PartitionSender,
+    asking,
     clients_for,
     off_loop,
-    translating,
 )
 from hive_mind.bus.eventhubs.inbox import Box, Chores, ConsumerName, Keeper, Position, Positions, Watching, keeper, partition_of
 from hive_mind.bus.eventhubs.reader import Bounds, Care, Listener, PartitionReader
@@ -350,18 +350,10 @@ async def opened(clients: Clients, settings: BusSettings) -> Hub:
 
 
 def _partitions(clients: Clients) -> int:
-    client = clients.consumer()
-    try:
-        with translating():
-            return len(client.get_eventhub_properties()["partition_ids"])
-    finally:
-        client.close()
+    with asking(clients.consumer()) as client:
+        return len(client.get_eventhub_properties()["partition_ids"])
 
 
 def _batch_bytes(clients: Clients) -> int:
-    client = clients.producer()
-    try:
-        with translating():
-            return client.create_batch().max_size_in_bytes
-    finally:
-        client.close()
+    with asking(clients.producer()) as client:
+        return client.create_batch().max_size_in_bytes

@@ -168,6 +168,19 @@ def translating() -> Iterator[None]:
         raise translated(error) from error
 
 
+C = TypeVar("C", EventHubConsumerClient, EventHubProducerClient)
+
+
+@contextmanager
+def asking(client: C) -> Iterator[C]:
+    """A client for one question."""
+    try:
+        with translating():
+            yield client
+    finally:
+        client.close()
+
+
 def translated(error: Exception) -> BackendError:
     if isinstance(error, BackendError):
         return error

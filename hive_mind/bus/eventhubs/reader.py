@@ -30,9 +30,9 @@ from hive_mind.bus.eventhubs.clients import (
     Event,
     PartitionSender,
     Socket,
+    asking,
     off_loop,
     translated,
-    translating,
     unpack,
 )
 from hive_mind.errors import BackendError, BackendRejected, BackendUnavailable, WireError
@@ -311,12 +311,8 @@ class PartitionReader:
         return any(not listener.is_behind for listener in self._listeners)
 
     def _look(self) -> Bounds:
-        client = self._clients.consumer()
-        try:
-            with translating():
-                properties = client.get_partition_properties(str(self._partition))
-        finally:
-            client.close()
+        with asking(self._clients.consumer()) as client:
+            properties = client.get_partition_properties(str(self._partition))
         return Bounds(int(properties["beginning_sequence_number"]), int(properties["last_enqueued_sequence_number"]) + 1)
 
     def _halt(self) -> None:

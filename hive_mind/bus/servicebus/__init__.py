@@ -20,6 +20,7 @@ import logging
 import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from weakref import WeakKeyDictionary
@@ -53,7 +54,7 @@ from hive_mind.bus.servicebus.account import (
     silence,
     subscription_of,
 )
-from hive_mind.bus.servicebus.admin import AdminClient, Counts, drop, letters_in, scrub
+from hive_mind.bus.servicebus.admin import AdminClient, Counts, DeadLetters, scrub
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
 from hive_mind.bus.servicebus.outgoing import TopicSender
 from hive_mind.errors import BackendError, BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
@@ -157,10 +158,20 @@ class ServiceBus:
         return states
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        return await letters_in(self._account, await self._paths(hive), limit)
+        letters: list[DeadLetter] = []
+        for name, path in sorted((await self._paths(hive)).items()):
+            # A known name may never have subscribed.
+            with suppress(Missing):
+                letters += await DeadLetters(self._account, path, name).list(limit)
+        return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        return await drop(self._account, await self._paths(hive), ids)
+        numbers: dict[str, set[int]] = {}
+        for path, _, number in (id.rpartition("/") for id in ids):
+            if number.isascii() and number.isdigit():
+                numbers.setdefault(path, set()).add(int(number))
+        paths = {name: path for name, path in (await self._paths(hive)).items() if path in numbers}
+        return sum([await DeadLetters(self._account, path, name).drop(numbers[path]) for name, path in paths.items()])
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
         """Send what waits, read nothing more, wait until everything was settled or the time is up."""

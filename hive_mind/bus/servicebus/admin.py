@@ -13,7 +13,7 @@ Messages in a member's hands just now it settles itself; they are gone then, or 
 """
 
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
@@ -128,9 +128,6 @@ _PATIENCE_S = 3.0
 # As nodes of an earlier version wrote it beside the reason.
 _DESCRIPTION = regex(r"(\d+) attempts, at (\d+)")
 
-Paths = Mapping[str, str]
-"""Of subscriptions, by the node's name."""
-
 
 class DeadLetters:
     """Of the subscription at `path`, of the node `name`."""
@@ -152,7 +149,9 @@ class DeadLetters:
     def _letter(self, message: ServiceBusReceivedMessage) -> DeadLetter:
         reason, description = text_of(message.dead_letter_reason), text_of(message.dead_letter_error_description)
         ours = _DESCRIPTION.fullmatch(description)
-        attempts, at_ms = (int(ours[1]), int(ours[2])) if ours else (attempt_of(message), _enqueued_ms(message))
+        enqueued = message.enqueued_time_utc
+        at_ms = int(enqueued.timestamp() * 1000) if enqueued is not None else 0
+        attempts, at_ms = (int(ours[1]), int(ours[2])) if ours else (attempt_of(message), at_ms)
         reason = reason if ours or not description else f"{reason}: {description}"
         return dead_letter(self._name, data_of(message), attempts, reason, f"{self._path}/{message.sequence_number}", at_ms)
 
@@ -201,29 +200,6 @@ async def taken_off(receiver: ServiceBusReceiver, numbers: set[int | None]) -> i
         for message in others_read:
             with suppress(Exception):
                 await receiver.abandon_message(message)
-
-
-def _enqueued_ms(message: ServiceBusReceivedMessage) -> int:
-    return int(message.enqueued_time_utc.timestamp() * 1000) if message.enqueued_time_utc is not None else 0
-
-
-async def letters_in(account: Account, paths: Paths, limit: int) -> Sequence[DeadLetter]:
-    """The oldest. Raises `BackendError`."""
-    letters: list[DeadLetter] = []
-    for name, path in sorted(paths.items()):
-        # A known name may never have subscribed.
-        with suppress(Missing):
-            letters += await DeadLetters(account, path, name).list(limit)
-    return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
-
-
-async def drop(account: Account, paths: Paths, ids: Sequence[str]) -> int:
-    """Take some off. Raises `BackendError`."""
-    numbers: dict[str, set[int]] = {}
-    for path, _, number in (id.rpartition("/") for id in ids):
-        if number.isascii() and number.isdigit():
-            numbers.setdefault(path, set()).add(int(number))
-    return sum([await DeadLetters(account, path, name).drop(numbers[path]) for name, path in paths.items() if path in numbers])
 
 
 # Members go on meanwhile: they pass on what is to be forgotten, and read what they have in hand.

@@ -343,12 +343,8 @@ def _placed(vouched: Iterable[Vouched], topology: Topology, node_of: NodeOf) -> 
 
 def _latest_believable(snapshot: JournalSnapshot, wall_ms: int) -> Stamp:
     """The latest stamp every clock accepts; a stamp of a clock that ran ahead is for its own author alone."""
-    stamps = (claim.assertion.stamp for claim in snapshot.vouched)
-    entered = (entry.stamp for entry in snapshot.entries)
-    believable = (
-        stamp for stamps_of_one in (stamps, entered) for stamp in stamps_of_one if is_believable(stamp, wall_ms + DRIFT_MS)
-    )
-    return max(believable, default=Stamp(0))
+    stamps = [*(claim.assertion.stamp for claim in snapshot.vouched), *(entry.stamp for entry in snapshot.entries)]
+    return max((stamp for stamp in stamps if is_believable(stamp, wall_ms + DRIFT_MS)), default=Stamp(0))
 
 
 def _assertion(value: bytes) -> Sealed:

@@ -144,7 +144,6 @@ class Flat:
         return (ReplicaSet(ALL, self._asking.of(self.nodes, node), (ALL,)),)
 
     def favoured(self, words: tuple[str, ...]) -> frozenset[str]:  # noqa: ARG002
-        """None: here facts do not lie by domain."""
         return frozenset()
 
     def peers(self, node: str) -> tuple[str, ...]:

@@ -59,7 +59,6 @@ class Federated:
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """All nodes, sorted; the root too."""
         return tuple(sorted(self._group_of))
 
     def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = NO_WISHES) -> "Federated":

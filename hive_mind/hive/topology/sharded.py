@@ -78,10 +78,6 @@ class Placement:
         return Placement(sets, tuple(sorted(free)), table, self.replicas, self.epoch + 1)
 
 
-def partition_name(number: int) -> str:
-    return f"p{number:04}"
-
-
 def first_placement(nodes: Iterable[str], replicas: int = REPLICAS, partitions: int = PARTITIONS) -> Placement:
     """The placement a hive begins with.
 
@@ -157,7 +153,6 @@ class Sharded:
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """All nodes, sorted; spares too."""
         return self.placement.nodes
 
     def with_nodes(self, nodes: Iterable[str], wishes: Mapping[str, str] = NO_WISHES) -> "Sharded":  # noqa: ARG002
@@ -192,7 +187,6 @@ class Sharded:
         return tuple([ReplicaSet(f"set{n}", self._asking.of(sets[n], node), partitions_of_sets[n]) for n in order])
 
     def favoured(self, words: tuple[str, ...]) -> frozenset[str]:  # noqa: ARG002
-        """None: here facts do not lie by domain."""
         return frozenset()
 
     def peers(self, node: str) -> tuple[str, ...]:
@@ -202,7 +196,7 @@ class Sharded:
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        return tuple(map(partition_name, range(len(self.placement.table))))
+        return tuple(f"p{number:04}" for number in range(len(self.placement.table)))
 
     @cached_property
     def _holders(self) -> dict[str, tuple[str, ...]]:
