@@ -11,7 +11,7 @@ DATA ?= ../shared/data
 # Tests start hundreds of processes: one that compiles nothing starts in three quarters of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check inventory replay mutants eval bench bench-check soak chaos chaos-fleet chaos-mcp chaos-runs chaos-store clean figures map redis-server chromium gcc screenshots
+.PHONY: help demo test test-all check inventory replay mutants eval bench bench-check soak chaos chaos-fleet chaos-mcp chaos-runs chaos-store clean figures map redis-server chromium gcc types screenshots
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -20,27 +20,27 @@ demo: $(VENV)/.core  ## learn a small corpus and answer questions from it: no ke
 	@$(BIN)/hive-mind demo
 
 # No test is run again: one that fails now and then has found something.
-# Types are checked beside the tests, and what they say comes last. Tests write many small files and wait until the disk has them: they
-# lie in memory where it has room.
+# Tests write many small files and wait until the disk has them: they lie in memory where it has room.
 # Half of the time somebody waits for a process or a lease to end: more WORKERS than cores are faster. Five take a quarter less time than two.
-test: $(VENV)/.dev $(VENV)/.compiled redis-server chromium gcc  ## format, lint, types and tests: WORKERS=5
+test:  ## format, lint, types and tests: WORKERS=5
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.compiled redis-server chromium gcc types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	export HF_HUB_OFFLINE=1; $(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; \
 	if [ "$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)" -gt 4000000 ] 2>/dev/null; then \
 		export TMPDIR=$$(mktemp -d /dev/shm/tests-XXXX); trap 'rm -rf $$TMPDIR' EXIT; trap 'exit 130' INT TERM; fi; \
-	$(BIN)/python -m pytest -n $(or $(WORKERS),5) --dist worksteal -m "not thorough"; tests=$$?; \
-	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests || types))
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),5) --dist worksteal -m "not thorough"
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
 
 # Some hours: 1,500 hives of each topology, and every case of what `make test` shows by one.
 test-all: $(VENV)/.dev redis-server chromium gcc  ## all of `make test`, and more of it: SEEDS=1500 WORKERS=5
 	HIVE_SEEDS=$(or $(SEEDS),1500) HIVE_EXAMPLES=300 HIVE_FLIPS=20 HIVE_KILLS=20 HIVE_SPOILED_FRAMES=8000 HIVE_STEP=1 HIVE_FUZZ_S=600 \
 		HIVE_THREAD_CALLS=250 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(or $(WORKERS),4) --dist worksteal
 
-check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before each commit
+check: types redis-server  ## the fast part of `make test`, for before each commit
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow and not thorough and not embeddings and not data" \
 		tests/unit tests/laws tests/contract tests/architecture tests/figures -k "not eventhubs and not servicebus" --ignore-glob='*processes*'
 	@$(BIN)/python -m tests.figures
@@ -125,21 +125,21 @@ $(VENV)/.compiled: $(VENV)/.dev $(shell find tests -name '*.py')
 	-@HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --collect-only -qq >/dev/null
 	@touch $@
 
-# The tests of the Redis bus run a real server. Where it can't be installed they say so and are skipped.
+# Packages of Debian that tests use. Where they can't be installed, those tests say so and are skipped. One at a time, as apt wants it.
+APT := apt-get --yes --quiet --no-install-recommends install
+define installed
+	@command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && flock Makefile \
+		sh -c '$(APT) $(2) >/dev/null 2>&1 || { apt-get update --quiet >/dev/null && $(APT) $(2) >/dev/null; }'; } || true
+endef
+
+# The tests of the Redis bus run a real server.
 redis-server:
-	@command -v redis-server >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-		&& { apt-get install --yes --quiet --no-install-recommends redis-server >/dev/null 2>&1 || { apt-get update --quiet >/dev/null \
-		&& apt-get install --yes --quiet --no-install-recommends redis-server >/dev/null; }; }; } || true
+	$(call installed,redis-server,redis-server)
 
 # The tests of the evaluation's report look at it in a real browser, which needs a font to show anything.
 chromium:
-	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || { [ "$$(id -u)" = 0 ] \
-		&& command -v apt-get >/dev/null && { apt-get install --yes --quiet --no-install-recommends chromium fonts-dejavu-core \
-		>/dev/null 2>&1 || { apt-get update --quiet >/dev/null \
-		&& apt-get install --yes --quiet --no-install-recommends chromium fonts-dejavu-core >/dev/null; }; }; } || true
+	$(call installed,chromium chromium-browser google-chrome google-chrome-stable,chromium fonts-dejavu-core)
 
-# The tests of power failures note what a process writes, by a small library in C. Where it can't be compiled they say so and are skipped.
+# The tests of power failures note what a process writes, by a small library in C.
 gcc:
-	@command -v cc gcc >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-		&& { apt-get install --yes --quiet --no-install-recommends gcc libc6-dev >/dev/null 2>&1 || { apt-get update --quiet >/dev/null \
-		&& apt-get install --yes --quiet --no-install-recommends gcc libc6-dev >/dev/null; }; }; } || true
+	$(call installed,cc gcc,gcc libc6-dev)
