@@ -56,10 +56,6 @@ class Promote:
     promotions: Sequence[Promotion]
 
 
-OWN_REASONS = frozenset({"superseded", "held back"})
-"""Why an agent takes back what it said itself, whatever others say."""
-
-
 @dataclass(frozen=True, slots=True)
 class Retract:
     """Take facts back for an agent: its own assertions, or everybody's where it is a moderator. `Done` with `Retracted`s.

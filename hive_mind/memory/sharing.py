@@ -18,14 +18,13 @@ import msgspec
 
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.effects import OWN_REASONS, Held
 from hive_mind.memory.vectors import Vector
-from hive_mind.model.evidence import HiveFact, Statement, said_of
+from hive_mind.model.evidence import OWN_REASONS, HiveFact, Statement, said_of
 from hive_mind.model.fact import FORGOTTEN, Fact, Sharing
 from hive_mind.model.query import Hit, Voices
 
 if TYPE_CHECKING:
-    from hive_mind.hive.effects import Promotion
+    from hive_mind.hive.effects import Held, Promotion
 
 
 def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vector: Vector | None) -> "list[Promotion]":
@@ -144,7 +143,7 @@ def proposed_again(fact: Fact) -> Fact:
     return replace(fact, sharing=Sharing.PROPOSED) if fact.is_current and fact.offered else fact
 
 
-def answered(fact: Fact, answers: Sequence[Held]) -> Fact:
+def answered(fact: Fact, answers: "Sequence[Held]") -> Fact:
     """The fact after it was promoted. A retraction meanwhile stays, and is still due."""
     if fact.sharing not in (Sharing.PROPOSED, Sharing.HELD):
         return fact

@@ -101,6 +101,8 @@ class Sealed(msgspec.Struct, frozen=True, array_like=True):
 
 
 Reason = Literal["retracted", "superseded", "expired", "quota", "redacted", "revoked"]
+OWN_REASONS = frozenset({"superseded", "held back"})
+"""Why an agent takes back what it said itself, whatever others say."""
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True):

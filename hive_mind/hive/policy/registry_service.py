@@ -15,7 +15,7 @@ from msgspec import structs
 
 from hive_mind.crdt import DRIFT_MS, HybridClock
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted, Taken, by_partition, merged
+from hive_mind.hive.effects import Delete, Put, Record, Retract, Retracted, Taken, by_partition, merged
 from hive_mind.hive.policy import (
     AFTER_DISMISSAL,
     TOO_MANY_ENTRIES,
@@ -31,7 +31,7 @@ from hive_mind.hive.policy.registry import Registry, record_key
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.model.decoding import msgpack_decoder
-from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp
+from hive_mind.model.evidence import OWN_REASONS, Actor, Assertion, Dot, Sealed, Stamp
 from hive_mind.model.messages import Announce, RegistryEntry
 from hive_mind.remembered import forget_texts
 
