@@ -9,7 +9,7 @@ import asyncio
 import logging
 import signal
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -120,7 +120,26 @@ async def run(
     plan = MemberPlan(name, bus, hive, topology, founders, group, join, searches, replicas, proof=proof)
     plan.founding()
     config = _config_of(plan, replace(settings_for(home, embed, model), store=store))
-    if signal.SIGINT in await _run(config, _Ways(ready_s, metrics, trace, is_leaving=leave, log=log)):
+    stop, received = asyncio.Event(), list[signal.Signals]()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(set_by_signals(stop, received))
+        # Logs and spans for programs, as long as the process runs.
+        if log is not LogForm.TEXT:
+            stack.callback(
+                logging.getLogger("hive_mind").removeHandler, log_as_json(logging.DEBUG if log is LogForm.HOPS else logging.INFO)
+            )
+        if trace:
+            stack.callback(send_spans(trace, f"hive-mind {hive} {name}", __version__))
+        worker = await open_worker(config, say, hosting=Hosting(gives_up_s=ready_s))
+        stack.push_async_callback(worker.close)
+        await stack.enter_async_context(reached_here(worker, config))
+        if metrics:
+            stack.callback(serve_metrics(worker.figures, metrics).stop)
+        await worker.run_until(stop)
+        if leave:
+            await worker.leave(LEAVE_S)
+        say(f"{name}: finishing")
+    if signal.SIGINT in received:
         raise Stopped(f"{name}: stopped; what was acknowledged is kept")
     say(f"{name}: stopped")
 
@@ -141,37 +160,3 @@ def _config_of(plan: MemberPlan, settings: Settings) -> WorkerConfig:
         domain_routing=False,
         identity=IdentityConfig("require", str(plan.proof.folder)) if plan.proof else IdentityConfig(),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Ways:
-    """How the process is watched, and how it ends."""
-
-    ready_s: float
-    metrics_port: int
-    trace: str
-    is_leaving: bool
-    log: LogForm
-
-
-async def _run(config: WorkerConfig, ways: _Ways) -> list[signal.Signals]:
-    """Be a member until a signal comes. Which signals came."""
-    stop, received = asyncio.Event(), list[signal.Signals]()
-    async with AsyncExitStack() as stack:
-        stack.enter_context(set_by_signals(stop, received))
-        # Logs and spans for programs, as long as the process runs.
-        if ways.log is not LogForm.TEXT:
-            level = logging.DEBUG if ways.log is LogForm.HOPS else logging.INFO
-            stack.callback(logging.getLogger("hive_mind").removeHandler, log_as_json(level))
-        if ways.trace:
-            stack.callback(send_spans(ways.trace, f"hive-mind {config.hive.id} {config.process}", __version__))
-        worker = await open_worker(config, say, hosting=Hosting(gives_up_s=ways.ready_s))
-        stack.push_async_callback(worker.close)
-        await stack.enter_async_context(reached_here(worker, config))
-        if ways.metrics_port:
-            stack.callback(serve_metrics(worker.figures, ways.metrics_port).stop)
-        await worker.run_until(stop)
-        if ways.is_leaving:
-            await worker.leave(LEAVE_S)
-        say(f"{config.process}: finishing")
-    return received

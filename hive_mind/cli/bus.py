@@ -70,13 +70,6 @@ async def check(
     if not url:
         raise InvalidInput("which bus? Give its URL, or set HIVE_MIND_BUS")
     report = BusCheck(str(address_of(url)))
-    await _examine(report, url, hive, name)
-    show_result(output, {"is_ok": report.is_ok, **plain(report)}, lambda: _show(report))
-    if not report.is_ok:
-        raise typer.Exit(FAILED)
-
-
-async def _examine(report: BusCheck, url: str, hive: str, name: str) -> None:
     try:
         opened, report.connect_ms = await _timed(open_bus(url))
         try:
@@ -93,6 +86,9 @@ async def _examine(report: BusCheck, url: str, hive: str, name: str) -> None:
             await opened.close(drain_s=_CLOSE_S)
     except BackendError as error:
         report.problem, report.advice = str(error), _advice(error)
+    show_result(output, {"is_ok": report.is_ok, **plain(report)}, lambda: _show(report))
+    if not report.is_ok:
+        raise typer.Exit(FAILED)
 
 
 async def _round_trip(opened: EventBus, inbox: Inbox, bell: asyncio.Event, hive: str, name: str) -> None:

@@ -63,7 +63,15 @@ async def backup(
     settings = settings_for(home, embed="none")
     if fleet:
         refuse_ineffective("--fleet, which has all agents in it", agent=agent)
-        await _archive(settings.home.absolute(), file, fleet, output, force=force)
+        from hive_mind.control.archive import export
+
+        home = settings.home.absolute()
+        name = fleets.chosen_fleet(home, fleet)
+        refuse_replacing(file, force=force)
+        note_copy(home, file, "archive", name)
+        async with fleets.opened(home, name) as controller:
+            archived = await export(home, name, file, call=controller.call)
+        _show_archived(archived, f"fleet {name} is in {file}", output)
         return
     refuse_ineffective("a copy of one agent", force=force)
     name = agent or DEFAULT_AGENT
@@ -130,17 +138,6 @@ async def _restore_agent(settings: Settings, file: Path, agent: str, output: For
     show_result(output, document, f"{path}: as it was in {file}")
     if former and output is Format.TEXT:
         say(f"what was there is {former}")
-
-
-async def _archive(home: Path, file: Path, fleet: str, output: Format, *, force: bool) -> None:
-    from hive_mind.control.archive import export
-
-    name = fleets.chosen_fleet(home, fleet)
-    refuse_replacing(file, force=force)
-    note_copy(home, file, "archive", name)
-    async with fleets.opened(home, name) as controller:
-        archived = await export(home, name, file, call=controller.call)
-    _show_archived(archived, f"fleet {name} is in {file}", output)
 
 
 def _show_archived(archived: "Archived", sentence: str, output: Format) -> None:

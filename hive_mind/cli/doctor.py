@@ -304,12 +304,8 @@ def where_model_is(model: str) -> str:
         hub: Any = import_module("huggingface_hub")
     except ModuleNotFoundError:
         return ""
-    return _cached(hub, model if "/" in model else f"{_HUB_OWNER}/{model}")
-
-
-def _cached(hub: Any, name: str) -> str:
     try:
-        paths = [hub.try_to_load_from_cache(name, file) for file in _NEEDED]
+        paths = [hub.try_to_load_from_cache(model if "/" in model else f"{_HUB_OWNER}/{model}", file) for file in _NEEDED]
     except ValueError:
         # No name the hub could have, such as a path to a folder that is not there.
         return ""

@@ -18,7 +18,6 @@ from hive_mind.cli.asking.asked import (
     AskedFacts,
     FactId,
     asked_agent,
-    knows_it_all,
     refuse_kept_open,
 )
 from hive_mind.cli.asking.quick_ask import Reply, show_hits, show_note
@@ -48,6 +47,7 @@ from hive_mind.cli.output import (
     shown_source,
 )
 from hive_mind.cli.running import CommandError, cut_short
+from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput, reason_of
 from hive_mind.memory.fact_called import fact_called
@@ -179,7 +179,9 @@ async def list_facts(
     limit = _LISTED if limit is None else limit
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
         facts = await AskedFacts(agent).listed(concept, limit)
-        total = (await AskedFacts(agent).statistics()).facts if len(facts) == limit and knows_it_all(agent) else 0
+        # What it holds is all that it can be asked for: there is no hive around it.
+        is_alone = agent.fleet in ("", RESIDENT)
+        total = (await AskedFacts(agent).statistics()).facts if len(facts) == limit and is_alone else 0
     if at.output is Format.JSON:
         show_json(plain(facts))
         return

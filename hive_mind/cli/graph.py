@@ -47,7 +47,24 @@ def as_dot(things: Sequence[Thing], edges: Sequence[Edge]) -> str:
 
 def as_svg(things: Sequence[Thing], edges: Sequence[Edge]) -> str:
     """One file that needs nothing else, in light and dark."""
-    places = _places(things, edges)
+    neighbours: dict[str, list[str]] = {thing.id: [] for thing in things}
+    for edge in edges:
+        neighbours[edge.from_id].append(edge.to_id)
+        neighbours[edge.to_id].append(edge.from_id)
+    rings, placed = [[things[0].id]], {things[0].id}
+    while ring := [id for near in rings[-1] for id in dict.fromkeys(neighbours[near]) if id not in placed]:
+        rings.append(list(dict.fromkeys(ring)))
+        placed.update(ring)
+
+    places: dict[str, tuple[float, float]] = {}
+    radius = 0.0
+    for number, ring in enumerate(rings):
+        radius = max(radius + _RING, _RING * len(ring) / _PER_RING) if number else 0.0
+        for place, id in enumerate(ring):
+            # Half a step further on every second ring, so that edges pass between things.
+            angle = 2 * pi * (place + (number % 2) / 2) / len(ring) - pi / 2
+            places[id] = (radius * cos(angle) * 1.3, radius * sin(angle))
+
     half_x = max(abs(x) for x, _ in places.values()) + _MARGIN
     half_y = max(abs(y) for _, y in places.values()) + _MARGIN / 2
     box = f"{-half_x:.0f} {-half_y:.0f} {2 * half_x:.0f} {2 * half_y:.0f}"
@@ -62,32 +79,6 @@ def as_svg(things: Sequence[Thing], edges: Sequence[Edge]) -> str:
             "</svg>",
         )
     )
-
-
-def _places(things: Sequence[Thing], edges: Sequence[Edge]) -> dict[str, tuple[float, float]]:
-    """Where each thing stands; the first one in the middle."""
-    rings = _rings(things, edges)
-    places: dict[str, tuple[float, float]] = {}
-    radius = 0.0
-    for number, ring in enumerate(rings):
-        radius = max(radius + _RING, _RING * len(ring) / _PER_RING) if number else 0.0
-        for place, id in enumerate(ring):
-            # Half a step further on every second ring, so that edges pass between things.
-            angle = 2 * pi * (place + (number % 2) / 2) / len(ring) - pi / 2
-            places[id] = (radius * cos(angle) * 1.3, radius * sin(angle))
-    return places
-
-
-def _rings(things: Sequence[Thing], edges: Sequence[Edge]) -> list[list[str]]:
-    neighbours: dict[str, list[str]] = {thing.id: [] for thing in things}
-    for edge in edges:
-        neighbours[edge.from_id].append(edge.to_id)
-        neighbours[edge.to_id].append(edge.from_id)
-    rings, placed = [[things[0].id]], {things[0].id}
-    while ring := [id for near in rings[-1] for id in dict.fromkeys(neighbours[near]) if id not in placed]:
-        rings.append(list(dict.fromkeys(ring)))
-        placed.update(ring)
-    return rings
 
 
 def _drawn_edge(edge: Edge, x1: float, y1: float, x2: float, y2: float) -> str:

@@ -86,14 +86,11 @@ class OwnAgent:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingAgent:
-    """An agent whose record is opened here, with the model that embeds for it."""
+class EmbeddingAgent(OwnAgent):
+    """The same, with the model that embeds for it."""
 
-    agent: Agent = DEFAULT_AGENT
-    home: Home = None
     embed: Embed = None
     model: Model = None
-    output: Output = Format.TEXT
 
     def settings(self) -> Settings:
         return settings_for(self.home, self.embed, self.model)

@@ -199,20 +199,15 @@ def exit_codes() -> Iterator[Ending]:
         _drop_output()
         raise _exit(NO_READER) from None
     except OSError as error:
-        _advise(error)
+        if error.errno not in _ADVICE:
+            raise error
+        say(f"error: {error.filename or 'writing'}: {reason_of(error)}; {_ADVICE[error.errno]}", style="red")
+        if error.filename is None:
+            _drop_output()
         raise _exit(FAILED) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _advise(error: OSError) -> None:
-    """Say what to do about it. Raises one that is a defect."""
-    if error.errno not in _ADVICE:
-        raise error
-    say(f"error: {error.filename or 'writing'}: {reason_of(error)}; {_ADVICE[error.errno]}", style="red")
-    if error.filename is None:
-        _drop_output()
 
 
 def _drop_output(*streams: TextIO) -> None:

@@ -1,7 +1,6 @@
 """`hive-mind stats`, `sources` and `reembed`: what an agent's memory holds, in figures, its sources and its vectors."""
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,25 +54,21 @@ async def sources(below: Below = "", *, at: AnyAgent) -> None:
     elif not known_sources:
         show(f"No source begins with {printable(below)!r}: hive-mind sources lists all." if below else "No sources yet.")
     else:
-        _show(known_sources)
+        rows = [
+            (
+                shown_source(source.source),
+                f"{source.facts:,}",
+                f"{source.former:,}",
+                f"{_when(source):%Y-%m-%d %H:%M}",
+                left_out_text(source.left_out),
+            )
+            for source in known_sources
+        ]
+        show_table(["source", "facts", "former", "learned", "left out"], rows, right=[1, 2])
 
 
 async def _sources(agent: AnsweringAgent, beginning: str) -> list[KnownSource]:
     return converted((await agent.call("sources", query=beginning))["sources"], list[KnownSource])
-
-
-def _show(known_sources: Sequence[KnownSource]) -> None:
-    rows = [
-        (
-            shown_source(source.source),
-            f"{source.facts:,}",
-            f"{source.former:,}",
-            f"{_when(source):%Y-%m-%d %H:%M}",
-            left_out_text(source.left_out),
-        )
-        for source in known_sources
-    ]
-    show_table(["source", "facts", "former", "learned", "left out"], rows, right=[1, 2])
 
 
 def _when(source: KnownSource) -> datetime:

@@ -61,7 +61,14 @@ async def import_(path: Path, home: Path, fleet: str = "", root: str = "") -> Ar
         manifest = _manifest(archive, name)
         folder = FleetFolder(home, name)
         work = _Import(archive, folder, manifest, folder.home / f".import-{name}")
-        _refuse_taken(work)
+        home, fleet = work.folder.home, work.folder.fleet
+        if work.folder.exists and not work.is_in_place():
+            raise InvalidInput(f"{home} has a fleet {fleet!r} already: purge it, take another name, or import into another home")
+        is_begun = (work.staging / _COMPLETE).exists()
+        for target in work.targets():
+            is_placed = is_begun and not (work.staging / target).exists()
+            if (home / target).exists() and not is_placed:
+                raise InvalidInput(f"{home / target} is there already: remove it, or import into another home")
         try:
             return await _carried_out(work, is_home_new=not await asyncio.to_thread(folder.home.exists))
         except OSError as error:
@@ -194,17 +201,6 @@ def _manifest(archive: Archive, fleet: str) -> str:
     value = yaml.safe_load(text)
     value["metadata"]["name"] = fleet
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
-
-
-def _refuse_taken(work: _Import) -> None:
-    home, fleet = work.folder.home, work.folder.fleet
-    if work.folder.exists and not work.is_in_place():
-        raise InvalidInput(f"{home} has a fleet {fleet!r} already: purge it, take another name, or import into another home")
-    is_begun = (work.staging / _COMPLETE).exists()
-    for target in work.targets():
-        is_placed = is_begun and not (work.staging / target).exists()
-        if (home / target).exists() and not is_placed:
-            raise InvalidInput(f"{home / target} is there already: remove it, or import into another home")
 
 
 async def _restored(home: Path, agent: str, lines: Lines) -> tuple[int, frozenset[str]]:

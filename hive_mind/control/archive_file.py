@@ -143,7 +143,14 @@ class Archive:
             raise InvalidInput(f"{path} is not whole: {ABOUT} names other members than there are")
         checked_name(about.fleet, "fleet")
         if about.root or about.signature:
-            _refuse_forged(path, about)
+            try:
+                is_genuine = is_signed(
+                    b64decode(about.root, validate=True), _signed(about), b64decode(about.signature, validate=True)
+                )
+            except ValueError:
+                is_genuine = False
+            if not is_genuine:
+                raise InvalidInput(f"the signature of {path} does not match: it was changed after signing. Export it again")
         self.about = about
 
     @property
@@ -260,15 +267,6 @@ def _problem_with(info: zipfile.ZipInfo, names: Iterable[str]) -> str:
         return "is encrypted or packed in a way that is not ours"
     is_bomb = info.file_size > _RATIO_FROM_BYTES and info.file_size > _RATIO_MAX * max(info.compress_size, 1)
     return "says that it is far larger than what is there" if is_bomb else ""
-
-
-def _refuse_forged(path: Path, about: About) -> None:
-    try:
-        is_genuine = is_signed(b64decode(about.root, validate=True), _signed(about), b64decode(about.signature, validate=True))
-    except ValueError:
-        is_genuine = False
-    if not is_genuine:
-        raise InvalidInput(f"the signature of {path} does not match: it was changed after signing. Export it again")
 
 
 def _signed(about: About) -> bytes:

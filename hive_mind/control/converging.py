@@ -285,7 +285,10 @@ class Watching:
 
     async def round(self, converging: Converging) -> None:
         look = await converging.with_bus(await converging.look())
-        hung = self._hung(look.running, converging.around.monotonic())
+        now_s = converging.around.monotonic()
+        silent = {name for name, process in look.running.items() if process.is_alive and process.status is None}
+        self._silent_since_s = {name: self._silent_since_s.get(name, now_s) for name in silent}
+        hung = sorted(name for name, since_s in self._silent_since_s.items() if now_s - since_s > HANGS_AFTER_S)
         state, now_ms = converging.remembered.state, converging.around.now_ms()
         wanted_actions = [*due(look, state, now_ms), *(Action("restart", name, "it does not answer") for name in hung)]
         actions = self._patient(wanted_actions, converging.around.monotonic())
@@ -312,11 +315,6 @@ class Watching:
         keys = [key for key in wanted_actions if key not in waits or waits[key].until_s <= now_s]
         self._waits = waits | {key: _next(waits.get(key), now_s) for key in keys}
         return [wanted_actions[key] for key in keys]
-
-    def _hung(self, running: Mapping[str, Running], now_s: float) -> list[str]:
-        silent = {name for name, process in running.items() if process.is_alive and process.status is None}
-        self._silent_since_s = {name: self._silent_since_s.get(name, now_s) for name in silent}
-        return sorted(name for name, since_s in self._silent_since_s.items() if now_s - since_s > HANGS_AFTER_S)
 
 
 class _Wait(NamedTuple):

@@ -41,7 +41,15 @@ async def erase_from_fleet(
         # Nobody would erase there.
         await asyncio.to_thread(discard_former, folder)
     if state.hive is not None and not is_shared(state.hive.topology):
-        return _of_lone_agents(folder.fleet, state, erased)
+        if state.last_hive is not None:
+            why = "its journals rest since the agents share nothing: apply a manifest with a shared topology, and erase again"
+            erased.owed.append(Owed(f"hive {state.last_hive.id}", why))
+        if state.is_stopped:
+            return set()
+        stop = "hive-mind serve --stop" if folder.fleet == RESIDENT else f"hive-mind delete {folder.fleet}"
+        why = f"its agents share nothing, and are open: stop it ({stop}, which keeps memories), and erase again"
+        erased.owed.append(Owed(f"fleet {folder.fleet}", why))
+        return set(state.hosts)
     if state.is_stopped:
         why = "it is stopped: start it (hive-mind rollout restart), and erase again"
         erased.owed.append(Owed(f"fleet {folder.fleet}", why))
@@ -50,19 +58,6 @@ async def erase_from_fleet(
         await _look(controller, state, erasures, erased)
     else:
         await _erase(controller, state, erasures, erased, timeout_s)
-    return set(state.hosts)
-
-
-def _of_lone_agents(fleet: str, state: FleetState, erased: Erased) -> set[str]:
-    """Those that are open, of agents that share nothing: each is erased from on its own, at rest."""
-    if state.last_hive is not None:
-        why = "its journals rest since the agents share nothing: apply a manifest with a shared topology, and erase again"
-        erased.owed.append(Owed(f"hive {state.last_hive.id}", why))
-    if state.is_stopped:
-        return set()
-    stop = "hive-mind serve --stop" if fleet == RESIDENT else f"hive-mind delete {fleet}"
-    why = f"its agents share nothing, and are open: stop it ({stop}, which keeps memories), and erase again"
-    erased.owed.append(Owed(f"fleet {fleet}", why))
     return set(state.hosts)
 
 

@@ -194,7 +194,13 @@ async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[boo
     """Held inside the block; whether it had to be waited for. Raises `FleetLocked` when somebody else holds it for that long."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        has_waited = await _taken(descriptor, fleet, wait_s)
+        until, has_waited = time.monotonic() + wait_s, False
+        while not try_lock(descriptor):
+            if time.monotonic() >= until:
+                raise FleetLocked(fleet, holder_in(descriptor))
+            has_waited = True
+            await asyncio.sleep(_LOOK_S)
+
         try:
             note_holder(descriptor, os.getpid())
             yield has_waited
@@ -203,16 +209,6 @@ async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[boo
             unlock(descriptor)
     finally:
         os.close(descriptor)
-
-
-async def _taken(descriptor: int, fleet: str, wait_s: float) -> bool:
-    until, has_waited = time.monotonic() + wait_s, False
-    while not try_lock(descriptor):
-        if time.monotonic() >= until:
-            raise FleetLocked(fleet, holder_in(descriptor))
-        has_waited = True
-        await asyncio.sleep(_LOOK_S)
-    return has_waited
 
 
 _NAME = regex(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}")

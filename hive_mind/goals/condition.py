@@ -297,18 +297,14 @@ def _go_through(meter: Meter, names: dict[str, object], loops: Sequence[_Loop], 
         if name:
             names[name] = element
         else:
-            names.update(_taken_apart(loop.names, element))
+            if not isinstance(element, list | tuple) or len(element) != len(loop.names):
+                raise ConditionError(f"an element can't be taken apart into {', '.join(loop.names)}")
+            names.update(dict(zip(loop.names, element, strict=True)))
         for condition in loop.conditions:
             if not condition(meter):
                 break
         else:
             _go_through(meter, names, inner, take) if inner else take()
-
-
-def _taken_apart(names: tuple[str, ...], element: object) -> Mapping[str, object]:
-    if not isinstance(element, list | tuple) or len(element) != len(names):
-        raise ConditionError(f"an element can't be taken apart into {', '.join(names)}")
-    return dict(zip(names, element, strict=True))
 
 
 def _method(value: Value, name: str, arguments: Sequence[Value]) -> Value:

@@ -360,19 +360,15 @@ def matcher(pattern: object) -> Callable[[Meter, object], bool]:
     if len(pattern) > _CHARS_MAX:
         raise ConditionError(f"a pattern has more than {_CHARS_MAX} characters: use two")
     try:
-        compiled = re2.compile(pattern, _options())
+        options = re2.Options()
+        # Or it writes what is wrong with a pattern to standard error.
+        options.log_errors = False
+        options.never_capture = True
+        options.max_mem = _BYTES_MAX
+        compiled = re2.compile(pattern, options)
     except (re2.error, ValueError) as error:
         raise ConditionError(f"pattern {pattern[:60]!r} can't be read: {_error_text(error)}") from None
     return lambda meter, text: _is_found(meter, compiled, text)
-
-
-def _options() -> "re2.Options":
-    options = re2.Options()
-    # Or it writes what is wrong with a pattern to standard error.
-    options.log_errors = False
-    options.never_capture = True
-    options.max_mem = _BYTES_MAX
-    return options
 
 
 def _is_found(meter: Meter, compiled: "re2._Regexp", text: object) -> bool:

@@ -67,21 +67,6 @@ def text_of(response: ModelResponse) -> str:
     return "".join(part.content for part in response.parts if isinstance(part, TextPart))
 
 
-def conversation_of(turn: Turn) -> list[ModelMessage]:
-    """Its messages; what stands together between two replies is one request, as some providers demand."""
-    conversation: list[ModelMessage] = []
-    for is_reply, messages in groupby(turn.messages, lambda message: message.role == "assistant"):
-        if is_reply:
-            conversation += [ModelResponse(parts=_said(message)) for message in messages]
-        else:
-            conversation.append(ModelRequest(parts=[_given(message) for message in messages]))
-    instructions = sendable(turn.instructions)
-    for request in conversation:
-        if isinstance(request, ModelRequest):
-            request.instructions = instructions
-    return conversation
-
-
 def parameters_of(turn: Turn) -> ModelRequestParameters:
     """The tools; where one has to be called, no text is allowed instead."""
     tools = [
@@ -159,7 +144,7 @@ class _Waiting:
     """Says in the log that a model is being waited for: once for all the requests that are under way together."""
 
     def __init__(self, name: str, timeout_s: float) -> None:
-        self._name, self._timeout_s = name, timeout_s
+        self.name, self._timeout_s = name, timeout_s
         self._count, self._since_s = 0, 0.0
         self._notice: asyncio.TimerHandle | None = None
 
@@ -177,7 +162,7 @@ class _Waiting:
     def _say(self) -> None:
         loop = asyncio.get_running_loop()
         waited_s = loop.time() - self._since_s
-        _log.info("waiting for %s for %.0f s; a reply may take %g s: %s", self._name, waited_s, self._timeout_s, _MORE_TIME)
+        _log.info("waiting for %s for %.0f s; a reply may take %g s: %s", self.name, waited_s, self._timeout_s, _MORE_TIME)
         self._notice = loop.call_later(NOTICE_EVERY_S, self._say)
 
 
@@ -214,12 +199,8 @@ class ProviderModel:
     """Implements `LanguageModel`. Holds connections; close it."""
 
     def __init__(self, name: str, model: Model, timeout_s: float, client: _Closable | None = None) -> None:
-        self._name, self._model, self._timeout_s, self._client = name, model, timeout_s, client
+        self.name, self._model, self._timeout_s, self._client = name, model, timeout_s, client
         self._waiting = _Waiting(name, timeout_s)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def complete(self, prompt: Prompt) -> Completion:
         """One request. The time limit covers all of it, a reply that trickles in included."""
@@ -232,7 +213,17 @@ class ProviderModel:
 
         With `on_text` the time limit is for each piece, and ten times as long for all of them.
         """
-        response = await self._request(conversation_of(turn), parameters_of(turn), turn.max_output_tokens, on_text)
+        conversation: list[ModelMessage] = []
+        for is_reply, messages in groupby(turn.messages, lambda message: message.role == "assistant"):
+            if is_reply:
+                conversation += [ModelResponse(parts=_said(message)) for message in messages]
+            else:
+                conversation.append(ModelRequest(parts=[_given(message) for message in messages]))
+        instructions = sendable(turn.instructions)
+        for request in conversation:
+            if isinstance(request, ModelRequest):
+                request.instructions = instructions
+        response = await self._request(conversation, parameters_of(turn), turn.max_output_tokens, on_text)
         return reply_of(response, turn)
 
     async def _request(
@@ -254,7 +245,7 @@ class ProviderModel:
                 def on_event() -> None:
                     patience.reschedule(min(clock_s() + self._timeout_s, latest_s))
 
-                return await streamed(response, on_text, on_event, self._name, is_openai=self._client is not None)
+                return await streamed(response, on_text, on_event, self.name, is_openai=self._client is not None)
         except TimeoutError as error:
             raise self._timed_out() from error
         except AgentRunError as error:
@@ -269,10 +260,10 @@ class ProviderModel:
             pass
 
     def __repr__(self) -> str:
-        return f"ProviderModel({self._name!r})"
+        return f"ProviderModel({self.name!r})"
 
     def _timed_out(self) -> BackendTimeout:
-        return BackendTimeout(self._name, f"no complete reply within {self._timeout_s:g} s; {_MORE_TIME}")
+        return BackendTimeout(self.name, f"no complete reply within {self._timeout_s:g} s; {_MORE_TIME}")
 
     def _translated(self, error: AgentRunError) -> BackendError:
         if isinstance(error, ModelHTTPError):
@@ -282,10 +273,10 @@ class ProviderModel:
         if isinstance(error.__cause__, openai.APIConnectionError):
             # By its name: clients come with one HTTP library or another, and all call it so.
             if type(error.__cause__.__cause__).__name__ == "ConnectError":
-                return BackendUnreachable(self._name, "can't be reached; check the address and the network")
-            return BackendUnavailable(self._name, "closed the connection; check the address and the network")
+                return BackendUnreachable(self.name, "can't be reached; check the address and the network")
+            return BackendUnavailable(self.name, "closed the connection; check the address and the network")
         return BackendUnavailable(
-            self._name, f"the reply could not be read ({type(error).__name__}); is this a chat completions API?"
+            self.name, f"the reply could not be read ({type(error).__name__}); is this a chat completions API?"
         )
 
     def _refused(self, error: ModelHTTPError) -> BackendError:
@@ -294,13 +285,13 @@ class ProviderModel:
         trouble = f"HTTP {status}" + (f" ({code})" if code else "")
         if status == 429 and code not in _QUOTA_CODES:
             return BackendThrottled(
-                self._name, f"{trouble}: too many requests; wait or use fewer at a time", _retry_after_s(error)
+                self.name, f"{trouble}: too many requests; wait or use fewer at a time", _retry_after_s(error)
             )
         if status in (408, 504):
-            return BackendTimeout(self._name, f"{trouble}: the provider gave up waiting; try again")
+            return BackendTimeout(self.name, f"{trouble}: the provider gave up waiting; try again")
         if status >= 500:
-            return BackendUnavailable(self._name, f"{trouble}: the provider failed; try again later")
-        return BackendRejected(self._name, f"{trouble}: {_ADVICE.get(status, 'the provider refused the request')}")
+            return BackendUnavailable(self.name, f"{trouble}: the provider failed; try again later")
+        return BackendRejected(self.name, f"{trouble}: {_ADVICE.get(status, 'the provider refused the request')}")
 
 
 _ADVICE = {

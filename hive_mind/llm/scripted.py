@@ -31,12 +31,8 @@ class ScriptedModel:
         self.prompts: list[Prompt] = []
         self.turns: list[content.Turn] = []
         self._conversation = conversation if callable(conversation) else _in_turn(conversation)
-        self._name = name
+        self.name = name
         self._reply_to = _replier(script)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def complete(self, prompt: Prompt) -> Completion:
         """The script's next reply, or its error."""

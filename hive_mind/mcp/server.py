@@ -87,8 +87,18 @@ def memory_server(agent: ServedAgent, *, allows_retract: bool = False) -> MCPSer
     for tool in adding:
         server.add_tool(_readable(tool), structured_output=True, annotations=adds)
     if allows_retract:
+        confirmed = Resolve(retraction_confirmed(agent))
+
+        async def retract(
+            id: Id, reason: Annotated[str, Field(description="For the log.")], confirmation: Annotated[Confirmed, confirmed]
+        ) -> Changed:
+            """Take a fact back that was never true, here and in the hive. One that has changed since needs `correct` instead."""
+            if not confirmation.take_back:
+                raise InvalidInput("the person did not confirm it: the fact stays")
+            return changed_of(await agent.call("retract", fact_id=id, text=reason))
+
         server.add_tool(
-            _readable(_retracting(agent)),
+            _readable(retract),
             name="retract",
             annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True),
         )
@@ -209,20 +219,6 @@ class _Tools:
     async def status(self) -> Status:
         """Tell whose memory this is, how much it holds, and what is wrong with it now."""
         return await self._agent.status()
-
-
-def _retracting(agent: ServedAgent) -> Tool:
-    confirmed = Resolve(retraction_confirmed(agent))
-
-    async def retract(
-        id: Id, reason: Annotated[str, Field(description="For the log.")], confirmation: Annotated[Confirmed, confirmed]
-    ) -> Changed:
-        """Take a fact back that was never true, here and in the hive. A fact that has changed since needs `correct` instead."""
-        if not confirmation.take_back:
-            raise InvalidInput("the person did not confirm it: the fact stays")
-        return changed_of(await agent.call("retract", fact_id=id, text=reason))
-
-    return retract
 
 
 @asynccontextmanager

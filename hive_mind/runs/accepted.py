@@ -258,7 +258,15 @@ def _answered(writing: Writing, decision: Answered) -> None:
     if waiting.is_within:
         return
     if place is None:
-        _answered_whole(writing, decision)
+        why = decided(decision.by, decision.because)
+        if decision.action is _ACCEPT:
+            _finish(writing)
+        elif decision.action is _ESCALATE:
+            writing.end("rejected", why)
+        else:
+            _once_more(writing, "Person", decision.because or "try again")
+            if writing.state.is_whole:
+                writing.end("rejected", f"it can't be tried again: {why}")
         return
     node = writing.state.spec.by_id[place.node]
     if waiting.call:
@@ -283,18 +291,6 @@ def _answered(writing: Writing, decision: Answered) -> None:
             _on_if_free(writing, place.id)
     elif action is not _RETRY:
         _rejected(writing, place.id, decision)
-
-
-def _answered_whole(writing: Writing, decision: Answered) -> None:
-    why = decided(decision.by, decision.because)
-    if decision.action is _ACCEPT:
-        _finish(writing)
-    elif decision.action is _ESCALATE:
-        writing.end("rejected", why)
-    else:
-        _once_more(writing, "Person", decision.because or "try again")
-        if writing.state.is_whole:
-            writing.end("rejected", f"it can't be tried again: {why}")
 
 
 def _answered_call(writing: Writing, place: ActiveNode, id: str, decision: Answered) -> None:

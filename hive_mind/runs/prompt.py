@@ -21,11 +21,10 @@ from hashlib import blake2b
 from typing import Any
 
 from hive_mind.counted import counted
-from hive_mind.goals.goal import Goal
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.content import BYTES_PER_TOKEN, Message
 from hive_mind.regex import regex
-from hive_mind.runs.spec import FEEDBACK, NodeSpec
+from hive_mind.runs.spec import FEEDBACK
 from hive_mind.runs.state import ActiveNode, RunState
 
 SHOWN_CHARACTERS_MAX = 30_000
@@ -246,10 +245,21 @@ def instructions(state: RunState, place: ActiveNode, around: PromptContext, *, i
     feedback = state.buffer.get(FEEDBACK) if node.id == state.spec.planner and FEEDBACK not in node.inputs else None
     # From what is known and the way here alone: the same run tells the same.
     done_text = ", ".join(state.done) or "nothing yet"
+    goal = state.spec.goal
+    criteria = [criterion for criterion in (*(goal.criteria if goal else ()), *node.success_criteria) if not criterion.hidden]
+    parts = [f"Your task now ({node.id}): {node.prompt or node.description}"]
+    if goal:
+        parts.append(f"It serves this goal: {goal.description or goal.name or goal.id}")
+    parts += [f"- wanted: {criterion.description or criterion.id}" for criterion in criteria]
+    if goal:
+        parts += [f"- must not happen: {constraint.description or constraint.id}" for constraint in goal.constraints]
+        parts += [f"- known: {key}: {json_of(value)}" for key, value in goal.context.items()]
+    if node.outputs:
+        parts.append(_OUTPUT.format(keys=", ".join(node.outputs)))
     sections = [
         state.spec.identity,
         f"Done so far: {done_text}.\n{_fenced('Known so far.', values(set_in(state)))}",
-        _focus(state.spec.goal, node),
+        "\n".join(parts),
         _fenced("Your inputs.", _cut_values(inputs)) if inputs else "",
         # For the planner all that came of its last plan. A long value takes no room from what failed, and why.
         _fenced("What came of the plan so far (feedback_context).", _cut_values(feedback))
@@ -279,20 +289,6 @@ def messages(place: ActiveNode) -> tuple[Message, ...]:
 def set_in(state: RunState) -> dict[str, Any]:
     """The values of a run, without what is told to its planner alone."""
     return {key: value for key, value in state.buffer.items() if key != FEEDBACK}
-
-
-def _focus(goal: Goal | None, node: NodeSpec) -> str:
-    criteria = [criterion for criterion in (*(goal.criteria if goal else ()), *node.success_criteria) if not criterion.hidden]
-    parts = [f"Your task now ({node.id}): {node.prompt or node.description}"]
-    if goal:
-        parts.append(f"It serves this goal: {goal.description or goal.name or goal.id}")
-    parts += [f"- wanted: {criterion.description or criterion.id}" for criterion in criteria]
-    if goal:
-        parts += [f"- must not happen: {constraint.description or constraint.id}" for constraint in goal.constraints]
-        parts += [f"- known: {key}: {json_of(value)}" for key, value in goal.context.items()]
-    if node.outputs:
-        parts.append(_OUTPUT.format(keys=", ".join(node.outputs)))
-    return "\n".join(parts)
 
 
 def _fenced(title: str, text: str) -> str:

@@ -224,7 +224,16 @@ def _evidence(states: Mapping[str, RunState], moments: Sequence[_Moment], work: 
     if work:
         yield f"nothing was accepted in the last {counted(len(work), 'step')}, {_span(work[0].at_ms, work[-1].at_ms)}"
         yield from _called(work, moments)
-        yield from _judged(work, moments)
+        nodes = {(moment.run, moment.step.place): moment.step.node for moment in moments if isinstance(moment.step, s.Entered)}
+        by_verdict: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        for moment in work:
+            if isinstance(moment.step, s.Judged):
+                node = nodes.get((moment.run, moment.step.place), "the whole")
+                by_verdict.setdefault((node, str(moment.step.action)), []).append((moment.at_ms, moment.step.reasoning))
+        for (node, action), verdicts in by_verdict.items():
+            at_ms, why = verdicts[-1]
+            last = f"the last at {time_text(at_ms)}: {one_line(why, _SHOWN_CHARACTERS)}"
+            yield f"{node} was judged {action} {len(verdicts)}×, {last}"
 
 
 def _called(work: Sequence[_Moment], moments: Sequence[_Moment]) -> Iterator[str]:
@@ -245,18 +254,6 @@ def _called(work: Sequence[_Moment], moments: Sequence[_Moment]) -> Iterator[str
         yield f"{name}: {len(results)}× {alike}, {_span(first_ms, last_ms)}, the last {_shown(last)}{errors_text}"
     if rest := ranked[_TOOLS_SHOWN:]:
         yield f"{counted(len(rest), 'more tool')}: {', '.join(f'{name} {len(results)}×' for name, results in rest)}"
-
-
-def _judged(work: Sequence[_Moment], moments: Sequence[_Moment]) -> Iterator[str]:
-    nodes = {(moment.run, moment.step.place): moment.step.node for moment in moments if isinstance(moment.step, s.Entered)}
-    by_verdict: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for moment in work:
-        if isinstance(moment.step, s.Judged):
-            node = nodes.get((moment.run, moment.step.place), "the whole")
-            by_verdict.setdefault((node, str(moment.step.action)), []).append((moment.at_ms, moment.step.reasoning))
-    for (node, action), verdicts in by_verdict.items():
-        at_ms, why = verdicts[-1]
-        yield f"{node} was judged {action} {len(verdicts)}×, the last at {time_text(at_ms)}: {one_line(why, _SHOWN_CHARACTERS)}"
 
 
 def _span(first_ms: int, last_ms: int) -> str:

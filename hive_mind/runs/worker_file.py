@@ -14,7 +14,6 @@ from hive_mind.errors import WorkerFileError
 from hive_mind.forms import Finding, Form
 from hive_mind.forms.reading import in_order, located, read
 from hive_mind.goals.goal import GoalSection, SuccessCriterion
-from hive_mind.model.content import ToolSpec
 from hive_mind.runs.spec import FEEDBACK, NodeSpec, WorkerSpec, keys_in
 
 BUILT_IN = frozenset(("set_output", "ask_person", "delegate_to_sub_agent"))
@@ -114,7 +113,15 @@ def _edges(spec: WorkerSpec) -> Iterator[Finding]:
 
 def _node(spec: WorkerSpec, node: NodeSpec, where: _Where) -> Iterator[Finding]:
     if where[1] == "subagents":
-        yield from _sub_agent(node, where)
+        if node.kind != "loop":
+            yield Finding((*where, "kind"), "a sub-agent is a loop")
+        if node.subagents:
+            yield Finding((*where, "subagents"), "a sub-agent can't have sub-agents")
+        for field in ("tool", "args", "client_facing", "join", "attempts", "visits"):
+            if getattr(node, field) != NodeSpec.model_fields[field].get_default(call_default_factory=True):
+                yield Finding(
+                    (*where, to_camel(field)), "has no effect on a sub-agent, which is begun by its parent; leave it out"
+                )
         return
     if node.kind == "tool" and not node.tool:
         yield Finding((*where, "tool"), "a node of kind tool needs the name of one")
@@ -138,16 +145,6 @@ def _node(spec: WorkerSpec, node: NodeSpec, where: _Where) -> Iterator[Finding]:
             yield Finding((*where, "subagents", number), message)
 
 
-def _sub_agent(node: NodeSpec, where: _Where) -> Iterator[Finding]:
-    if node.kind != "loop":
-        yield Finding((*where, "kind"), "a sub-agent is a loop")
-    if node.subagents:
-        yield Finding((*where, "subagents"), "a sub-agent can't have sub-agents")
-    for field in ("tool", "args", "client_facing", "join", "attempts", "visits"):
-        if getattr(node, field) != NodeSpec.model_fields[field].get_default(call_default_factory=True):
-            yield Finding((*where, to_camel(field)), "has no effect on a sub-agent, which is begun by its parent; leave it out")
-
-
 def _tools(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iterator[Finding]:
     if tools is None:
         return
@@ -157,20 +154,16 @@ def _tools(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iter
     if node.tool and not is_known(node.tool, tools, built_in=()):
         yield Finding((*where, "tool"), f"there is no tool {node.tool!r}; tools: {', '.join(sorted(tools))}")
     elif node.kind == "tool" and isinstance(tools, Mapping) and node.tool in tools:
-        yield from _arguments(node, where, tools[node.tool])
-
-
-def _arguments(node: NodeSpec, where: _Where, tool: ToolSpec) -> Iterator[Finding]:
-    """A call that the tool would refuse, whatever the run knows."""
-    takes, needs = tool.parameters.get("properties", {}), tool.parameters.get("required", ())
-    if tool.parameters.get("additionalProperties") is False:
-        for name in node.args:
-            if name not in takes:
-                argument_names = ", ".join(takes) or "none"
-                yield Finding((*where, "args", name), f"{tool.name} takes no {name!r}; its arguments: {argument_names}")
-    for name in needs:
-        if name not in node.args:
-            yield Finding((*where, "args"), f"{tool.name} needs {name!r}: give a value, or $KEY for an input of the node")
+        tool = tools[node.tool]
+        takes, needs = tool.parameters.get("properties", {}), tool.parameters.get("required", ())
+        if tool.parameters.get("additionalProperties") is False:
+            for name in node.args:
+                if name not in takes:
+                    argument_names = ", ".join(takes) or "none"
+                    yield Finding((*where, "args", name), f"{tool.name} takes no {name!r}; its arguments: {argument_names}")
+        for name in needs:
+            if name not in node.args:
+                yield Finding((*where, "args"), f"{tool.name} needs {name!r}: give a value, or $KEY for an input of the node")
 
 
 def is_known(name: str, tools: Collection[str], built_in: Collection[str] = BUILT_IN) -> bool:

@@ -27,7 +27,6 @@ from hive_mind.runtime.replies import answer_reply, fact_reply, hit_reply
 
 if TYPE_CHECKING:
     from hive_mind.bus import DeadLetter
-    from hive_mind.judge.items import Decision, ItemView
     from hive_mind.memory.distributed import DistributedCognitiveMemory
     from hive_mind.runtime.dead_letters import HiveLetters
     from hive_mind.runtime.members.member import RunningMember
@@ -58,15 +57,12 @@ class PutAgain:
             # A task of its own: a caller that gives up waiting stops nothing.
             task = asyncio.create_task(work())
             self._requests[key] = request, task
-            self._forget_oldest()
-        return await asyncio.shield(task)
-
-    def _forget_oldest(self) -> None:
-        while len(self._requests) > _KEPT:
             # The oldest are done, but for a few.
-            if (key := next((key for key, (_, task) in self._requests.items() if task.done()), None)) is None:
-                return
-            del self._requests[key]
+            spare = len(self._requests) - _KEPT
+            finished = [key for key, (_, former) in self._requests.items() if former.done()] if spare > 0 else []
+            for former_key in finished[:spare]:
+                del self._requests[former_key]
+        return await asyncio.shield(task)
 
 
 @dataclass(eq=False)
@@ -223,18 +219,17 @@ class EvidenceCalls(AskedAgent):
     async def _do_why_not(self, request: api.WhyNot) -> Any:
         if not request.text.strip():
             raise InvalidInput("say which fact was expected: its id, or what it says")
-        evidence, name = (
-            await why_not(self._agent, request.question, request.text, request.limit, request.method),
-            self._agent.name,
-        )
-        reply = {
+        name = self._agent.name
+        evidence = await why_not(self._agent, request.question, request.text, request.limit, request.method)
+        return {
             "step": evidence.step,
             "told": evidence.explanation,
             "place": evidence.place,
             "answer": answer_reply(evidence.answer, name),
+            "fact": fact_reply(evidence.fact) if evidence.fact else None,
+            "hit": hit_reply(evidence.hit, name),
+            "last": hit_reply(evidence.last, name),
         }
-        reply |= {"fact": fact_reply(evidence.fact) if evidence.fact else None}
-        return reply | {"hit": hit_reply(evidence.hit, name), "last": hit_reply(evidence.last, name)}
 
     async def _do_evidence(self, request: api.Evidence) -> Any:
         memory, fact = self._agent.memory, await self._fact(request.fact_id)
@@ -330,6 +325,9 @@ class QueueCalls(AskedAgent):
         return {"items": items, "count": len(views), "agent": self.runs.desk_agent}
 
     async def _do_decide(self, request: api.Decide) -> Any:
+        from hive_mind.judge.items import Decision
+        from hive_mind.judge.judgment import JudgmentAction
+
         if not request.source.strip():
             raise InvalidInput("say who decides: `source` is the name of a person")
         if self.runs is None:
@@ -338,7 +336,16 @@ class QueueCalls(AskedAgent):
             view = await desk.view(request.title) if desk else None
             if desk is None or view is None:
                 raise InvalidInput(f"there is no item {request.title[:64]!r} on the desk of {self._agent.name}")
-            counts = await desk.decide(_decision(view, request))
+            action = JudgmentAction.ESCALATE if request.kind == "reject" else JudgmentAction.ACCEPT
+            is_question = view.item.kind == "question"
+            if is_question != (request.kind == "answer") and request.kind != "reject":
+                raise InvalidInput("a question is answered, with `text`; anything else is approved or rejected")
+            if is_question and request.kind == "answer" and not request.text.strip():
+                raise InvalidInput("there is no answer: `text` has it")
+            edit = request.text.strip() if request.kind == "answer" else None
+            counts = await desk.decide(
+                Decision(item=view.item.id, action=action, by=request.source, because=request.because, edit=edit)
+            )
         return {"item": request.title, "counts": counts}
 
 
@@ -347,33 +354,17 @@ def _quarantined_reply(fact_id: str, why: object, fact: Fact | None) -> dict[str
     return {"fact_id": fact_id, "why": reason, "fact": fact_reply(fact) if fact else None}
 
 
-def _decision(view: "ItemView", request: api.Decide) -> "Decision":
-    """Raises `InvalidInput` for what makes no sense for this item."""
-    from hive_mind.judge.items import Decision
-    from hive_mind.judge.judgment import JudgmentAction
-
-    action = JudgmentAction.ESCALATE if request.kind == "reject" else JudgmentAction.ACCEPT
-    is_question = view.item.kind == "question"
-    if is_question != (request.kind == "answer") and request.kind != "reject":
-        raise InvalidInput("a question is answered, with `text`; anything else is approved or rejected")
-    if is_question and request.kind == "answer" and not request.text.strip():
-        raise InvalidInput("there is no answer: `text` has it")
-    edit = request.text.strip() if request.kind == "answer" else None
-    return Decision(item=view.item.id, action=action, by=request.source, because=request.because, edit=edit)
-
-
 class BusCalls(AskedAgent):
     """A part of `runtime.calls.AgentCalls`."""
 
     async def _do_dead_letters(self, request: api.DeadLetters) -> Any:
         letters = self._dead_letters()
         queues = await letters.queues()
-        queue_replies = (
-            {"name": q.name, "waiting": q.waiting, "unacknowledged": q.unacknowledged, "dead": q.dead} for q in queues
-        )
         return {
             "letters": [_letter_reply(letter) for letter in await letters.listed(request.limit)],
-            "queues": list(queue_replies),
+            "queues": [
+                {"name": q.name, "waiting": q.waiting, "unacknowledged": q.unacknowledged, "dead": q.dead} for q in queues
+            ],
         }
 
     async def _do_replay(self, request: api.Replay) -> Any:

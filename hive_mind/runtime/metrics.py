@@ -100,10 +100,11 @@ def figures_of(member: Member, runner: NodeRunner) -> list[NodeFigures]:
     node, counted = member.node, runner.figures
     refused = Counter(node.refused) + Counter(member.membership.refused)
     refused += Counter({f"message: {kind}": count for kind, count in counted.refused.items()})
+    held_items = (share.members.items() for share in node.partitions.shares.values() if share.is_holder)
     return [
         NodeFigures(
             node=node.name,
-            facts=_facts_of(node),
+            facts=len(set[str]().union(*held_items)),
             outbox_batches=len(node.outbox),
             lag_dots=lag_of(node),
             inbox_waiting=counted.waiting,
@@ -130,11 +131,6 @@ def lag_of(node: HiveNode) -> int:
         return 0
     topology, partitions = node.topology, frozenset(node.topology.held_by(node.name))
     return sum(missing for peer, partition, missing in lagging if partition in partitions and peer in topology.holders(partition))
-
-
-def _facts_of(node: HiveNode) -> int:
-    held_items = (share.members.items() for share in node.partitions.shares.values() if share.is_holder)
-    return len(set[str]().union(*held_items))
 
 
 Source = Callable[[], Sequence[NodeFigures]]

@@ -65,7 +65,14 @@ def send(identity: Identity, signum: signal.Signals) -> bool:
     except (OSError, OverflowError):
         descriptor = None
     try:
-        return _sent(identity, signum, descriptor)
+        process = _found(identity)
+        if process is None:
+            return False
+        if descriptor is None:
+            process.send_signal(signum)
+        else:
+            signal.pidfd_send_signal(descriptor, signum)
+        return True
     except (ProcessLookupError, psutil.NoSuchProcess):
         return False
     finally:
@@ -121,14 +128,3 @@ def _living(pid: int) -> psutil.Process | None:
 def _is_over(process: psutil.Process) -> bool:
     # While another thread is in the middle of a call to the kernel, its first one shows as ended and it still writes.
     return process.status() == psutil.STATUS_DEAD or (process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1)
-
-
-def _sent(identity: Identity, signum: signal.Signals, descriptor: int | None) -> bool:
-    process = _found(identity)
-    if process is None:
-        return False
-    if descriptor is None:
-        process.send_signal(signum)
-    else:
-        signal.pidfd_send_signal(descriptor, signum)
-    return True

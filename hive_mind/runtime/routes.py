@@ -206,39 +206,34 @@ def encrypted(bus: EventBus, cipher: Cipher, refused: Counter[str]) -> EventBus:
 
 
 class EncryptedBus:
-    """See `bus.EventBus`."""
+    """See `bus.EventBus`. `inner`: the bus that carries what was encrypted."""
 
     def __init__(self, bus: EventBus, cipher: Cipher, refused: Counter[str]) -> None:
-        self._bus, self._cipher, self._refused = bus, cipher, refused
-
-    @property
-    def inner(self) -> EventBus:
-        """The bus that carries what was encrypted."""
-        return self._bus
+        self.inner, self._cipher, self._refused = bus, cipher, refused
 
     @property
     def capabilities(self) -> BusCapabilities:
-        theirs = self._bus.capabilities
+        theirs = self.inner.capabilities
         most = theirs.envelope_bytes_max
         return theirs if most is None else replace(theirs, envelope_bytes_max=most - OVERHEAD_BYTES)
 
     @property
     def health(self) -> BusHealth:
-        return self._bus.health
+        return self.inner.health
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Raises `BackendUnavailable` also where there is no key yet."""
-        await self._bus.publish([self._cipher.encrypted(envelope) for envelope in envelopes], timeout_s=timeout_s)
+        await self.inner.publish([self._cipher.encrypted(envelope) for envelope in envelopes], timeout_s=timeout_s)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """The inbox of messages that can be read. The rest is counted, and one of each sender put aside."""
-        return _Opening(await self._bus.subscribe(subscription, on_ready), self._cipher, self._refused, on_ready)
+        return _Opening(await self.inner.subscribe(subscription, on_ready), self._cipher, self._refused, on_ready)
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
-        return await self._bus.watch(hive, on_envelope)
+        return await self.inner.watch(hive, on_envelope)
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
-        await self._bus.close(drain_s=drain_s)
+        await self.inner.close(drain_s=drain_s)
 
 
 class _Opening:

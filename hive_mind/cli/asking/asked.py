@@ -70,25 +70,21 @@ class AnyAgent:
 
     def settings(self) -> Settings:
         """See `settings_for`; without a model, for what embeds nothing."""
-        settings = settings_for(self.home, embed="none")
+        return self._patient(settings_for(self.home, embed="none"))
+
+    def _patient(self, settings: Settings) -> Settings:
         return settings if self.timeout is None else replace(settings, timeout_s=self.timeout)
 
 
 @dataclass(frozen=True, slots=True)
-class AnyEmbeddingAgent:
+class AnyEmbeddingAgent(AnyAgent):
     """The same, with the model that embeds for an agent that is opened here."""
 
-    agent: Agent = ""
-    fleet: Fleet = ""
-    home: options.Home = None
     embed: options.Embed = None
     model: options.Model = None
-    timeout: options.Timeout = None
-    output: options.Output = Format.TEXT
 
     def settings(self) -> Settings:
-        settings = settings_for(self.home, self.embed, self.model)
-        return settings if self.timeout is None else replace(settings, timeout_s=self.timeout)
+        return self._patient(settings_for(self.home, self.embed, self.model))
 
     def opening(self) -> list[str]:
         """The options that are given here and say how a memory is opened."""
@@ -391,11 +387,6 @@ async def asked_agent(
         yield opened
     finally:
         await opened.close()
-
-
-def knows_it_all(agent: AnsweringAgent) -> bool:
-    """Whether what it holds is all that it can be asked for: there is no hive around it."""
-    return agent.fleet in ("", RESIDENT)
 
 
 FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]

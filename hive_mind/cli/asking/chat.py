@@ -202,12 +202,9 @@ async def _talk(talking: AnsweringAgent) -> None:
             commands.shown = [hit["fact_id"] for hit in reply["sources"]]
         else:
             reply = await talking.call("learn", text=text, source="user", said_at="", title="")
-            _show_learned(len(reply["facts"]), reply["added"], ", ".join(reply["left_out"]))
+            facts = len(reply["facts"])
+            if facts:
+                show(f"Learned {counted(facts, 'fact')}, {reply['added']} new.")
+            else:
+                show(f"There is nothing in that to remember: {', '.join(reply['left_out']) or 'say it in a sentence'}.")
         show()
-
-
-def _show_learned(facts: int, added: int, left_out: str) -> None:
-    if facts:
-        show(f"Learned {counted(facts, 'fact')}, {added} new.")
-    else:
-        show(f"There is nothing in that to remember: {left_out or 'say it in a sentence'}.")

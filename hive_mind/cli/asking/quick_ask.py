@@ -98,21 +98,18 @@ def _reply(options: dict[str, str]) -> Any:
             return None
         request = {"question": printable(options["question"]), "limit": int(limit), "method": options.get("method", "hybrid")}
         request |= {"as_of": options["as_of"]} if "as_of" in options else {}
-        return _called(contact, agent, request, settings.timeout_s)
+
+        def on_beat(waited_s: float) -> None:
+            say(waiting_line(_FLEET, waited_s), style="dim")
+
+        sent = request_bytes("POST", f"/v1/agents/{agent}/ask", contact["token"], json.dumps(request).encode())
+        try:
+            reply = json.loads(body_within(int(contact["port"]), sent, settings.timeout_s, on_beat))
+        except TimeoutError:
+            _give_up(contact, settings.timeout_s)
+        return reply["ok"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, HiveError):
         return None
-
-
-def _called(contact: Any, agent: str, request: dict[str, object], timeout_s: float) -> Any:
-    def on_beat(waited_s: float) -> None:
-        say(waiting_line(_FLEET, waited_s), style="dim")
-
-    sent = request_bytes("POST", f"/v1/agents/{agent}/ask", contact["token"], json.dumps(request).encode())
-    try:
-        reply = json.loads(body_within(int(contact["port"]), sent, timeout_s, on_beat))
-    except TimeoutError:
-        _give_up(contact, timeout_s)
-    return reply["ok"]
 
 
 def _give_up(contact: Any, timeout_s: float) -> NoReturn:

@@ -26,7 +26,7 @@ from hive_mind.evals.demo import DemoQuestion, DemoResult, Summary, documents, o
 from hive_mind.hive.topology.spec import NAMES, is_shared, spec_of
 from hive_mind.model.gathered import Answer
 from hive_mind.model.query import Query
-from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
+from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.replies import answer_reply
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent, open_embedder
@@ -43,45 +43,35 @@ async def show_fleet(plan: FleetPlan, settings: Settings, keep: Path | None, *, 
     try:
         async with await open_fleet(settings, plan, embedder) as fleet:
             agents = {name: LearningAgent(name, memory, ExtractiveReader()) for name, memory in fleet.memories.items()}
-            agents_by_source = await _fleet_learn(agents)
+            contents = documents()
+            agents_by_source: dict[str, str] = {}
+            with progress("documents") as report:
+                for number, content in enumerate(contents):
+                    name, agent = list(agents.items())[number % len(agents)]
+                    report(number, len(contents), f"{name}: {content.source}")
+                    await agent.learn_from_content(content)
+                    agents_by_source[content.source] = name
             await fleet.settled()
             asker = next(iter(agents))
             results = [(question, *await ask(agents[asker], question)) for question in questions()]
             facts_by_agent = {name: (await memory.get_statistics()).facts for name, memory in fleet.memories.items()}
-            report = _report(plan, fleet, facts_by_agent, results)
+            topology = fleet.plan.build_topology()
+            figures = {
+                "topology": plan.topology,
+                "agents": facts_by_agent,
+                "nodes": list(topology.nodes) if topology else [],
+                "asked_at_once": len(topology.read_set(plan.node_of(plan.agents[0]))) if topology else 0,
+                "summary": plain(summaries(result for _, _, result in results)),
+                "questions": [plain_result(*result) for result in results],
+            }
     finally:
         await embedder.close()
     if not is_text:
-        show_json(report)
+        show_json(figures)
         return
-    _show(plan, report, agents_by_source, asker, results)
+    _show(plan, figures, agents_by_source, asker, results)
     if keep:
         show(f"\nKept in {keep}.", style="dim")
-
-
-async def _fleet_learn(agents: dict[str, LearningAgent]) -> dict[str, str]:
-    """Learn all documents; the agent of each."""
-    contents = documents()
-    agents_by_source: dict[str, str] = {}
-    with progress("documents") as report:
-        for number, content in enumerate(contents):
-            name, agent = list(agents.items())[number % len(agents)]
-            report(number, len(contents), f"{name}: {content.source}")
-            await agent.learn_from_content(content)
-            agents_by_source[content.source] = name
-    return agents_by_source
-
-
-def _report(plan: FleetPlan, fleet: Fleet, facts_by_agent: dict[str, int], results: Sequence[Result]) -> dict[str, object]:
-    topology = fleet.plan.build_topology()
-    return {
-        "topology": plan.topology,
-        "agents": facts_by_agent,
-        "nodes": list(topology.nodes) if topology else [],
-        "asked_at_once": len(topology.read_set(plan.node_of(plan.agents[0]))) if topology else 0,
-        "summary": plain(summaries(result for _, _, result in results)),
-        "questions": [plain_result(*result) for result in results],
-    }
 
 
 def _show(

@@ -248,21 +248,16 @@ def show_as(output: FleetFormat, value: object, names: Iterable[str], table: Cal
         case FleetFormat.JSON:
             show_json(plain(value))
         case FleetFormat.YAML:
-            show_yaml(plain(value))
+            import yaml
+
+            sys.stdout.flush()
+            sys.stdout.buffer.write(yaml.safe_dump(plain(value), sort_keys=False, allow_unicode=True).encode())
+            sys.stdout.buffer.flush()
         case FleetFormat.NAME:
             for name in names:
                 show(name)
         case FleetFormat.TABLE | FleetFormat.WIDE:
             table()
-
-
-def show_yaml(value: object) -> None:
-    """The whole result as one YAML document, UTF-8 whatever the terminal speaks."""
-    import yaml
-
-    sys.stdout.flush()
-    sys.stdout.buffer.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True).encode())
-    sys.stdout.buffer.flush()
 
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400

@@ -311,7 +311,9 @@ def _show_alike(alike: Sequence["Action"]) -> None:
     """Steps that differ in their agents, and in nothing else."""
     action, subjects = alike[0], ", ".join(step.subject for step in alike)
     look = _LOOKS.get(action.kind, _OTHER)
-    why = _why(action)
+    reason, _, listed = action.why.partition(": ")
+    is_list = any(change.path in listed for change in action.changes)
+    why = reason.removeprefix("other settings") if is_list else action.why
     show_indented(f"{action.kind} {subjects}" + (f": {why}" if why else ""), look.style, f"  {look.mark}")
     for change in action.changes:
         show_indented(f"{change.path}: {_value(change.old)} → {_value(change.new)}", lead="    ")
@@ -319,13 +321,6 @@ def _show_alike(alike: Sequence["Action"]) -> None:
         show_indented(f"memory: {action.memory}", "red" if action.loses else "dim")
     if action.loses:
         show_indented("this loses facts, and is done with --allow-data-loss only", "bold red")
-
-
-def _why(action: "Action") -> str:
-    """Why, without what only lists fields: the lines below tell them all."""
-    reason, _, listed = action.why.partition(": ")
-    is_list = any(change.path in listed for change in action.changes)
-    return reason.removeprefix("other settings") if is_list else action.why
 
 
 def _value(value: object) -> str:
@@ -373,7 +368,9 @@ async def render_into(source: "Source", folder: Path, home: Path) -> None:
     try:
         before = _texts_in(folder)
         configs = _configs(source, platform.configs_in(before))
-        _refuse_other_root(folder, issuer)
+        path, ours = folder / "keys" / "root.pub", issuer.path / "root.pub"
+        if path.exists() and (not ours.exists() or ours.read_text("utf-8").strip() != path.read_text("utf-8").strip()):
+            raise InvalidInput(f"{folder} was rendered with the keys of another home: bring its folder of keys to {issuer.path}")
         keys = issued_for(configs, issuer, is_given=source.manifest.spec.platform.keys == "given")
         files = {**_public(folder, keys), **platform.render(source, configs, before, keys)}
         for name, text in files.items():
@@ -399,13 +396,6 @@ def _platform(source: "Source") -> Any:
     if kind not in _NEXT:
         raise InvalidInput(f"--render is for platform compose, containerapps or kubernetes; this fleet's is {kind}")
     return import_module(f"hive_mind.control.platforms.{kind}")
-
-
-def _refuse_other_root(folder: Path, issuer: "KeyFolder") -> None:
-    """Certificates of another root would be worthless to members that run."""
-    path, ours = folder / "keys" / "root.pub", issuer.path / "root.pub"
-    if path.exists() and (not ours.exists() or ours.read_text("utf-8").strip() != path.read_text("utf-8").strip()):
-        raise InvalidInput(f"{folder} was rendered with the keys of another home: bring its folder of keys to {issuer.path}")
 
 
 def _public(folder: Path, keys: "Keys") -> dict[str, str]:

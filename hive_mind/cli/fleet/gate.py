@@ -99,7 +99,9 @@ class FleetChange:
 def fleet_change(source: Source, home: Path) -> FleetChange:
     """The change an apply would make. Raises `ManifestError`."""
     folder = FleetFolder(home, source.manifest.metadata.name)
-    before, after = applied_in(folder), wanted_by(source, folder)
+    settled_source = settled(source)
+    target = desired(settled_source.manifest, settled_source.folder, folder.home, folder.state(), {})
+    before, after = applied_in(folder), list(target.processes.values())
     agents = tuple(dict.fromkeys(agent.name for config in before for agent in config.agents))
     return FleetChange(findable(before) if before else None, findable(after), tuple(_unmeasured(before, after)), agents)
 
@@ -110,13 +112,6 @@ def applied_in(folder: FleetFolder) -> list[WorkerConfig]:
         return []
     processes = Remembered(folder).with_members({}, ())
     return [config for name in sorted(processes) if (config := processes[name].config)]
-
-
-def wanted_by(source: Source, folder: FleetFolder) -> list[WorkerConfig]:
-    """The configuration of every process that a manifest asks for. Raises `ManifestError`."""
-    settled_source = settled(source)
-    target = desired(settled_source.manifest, settled_source.folder, folder.home, folder.state(), {})
-    return list(target.processes.values())
 
 
 def findable(configs: Sequence[WorkerConfig]) -> Findable:

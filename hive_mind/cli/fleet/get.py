@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,10 +14,10 @@ import typer
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli.fleet import FleetFormat, agent_names, phase_cell, show_agents, show_as
 from hive_mind.cli.fleet.live import latest_lines, processes_of
-from hive_mind.cli.fleet.members import member_rows, revisions_of, show_members, show_revisions
 from hive_mind.cli.options import Group, refuse_ineffective
-from hive_mind.cli.output import Cell, say, short_id, show, show_table
+from hive_mind.cli.output import Cell, plain, say, short_id, show, show_table
 from hive_mind.cli.running import FAILED, CommandError
+from hive_mind.clocks import wall_clock_ms
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
@@ -24,9 +25,11 @@ from hive_mind.model.bounds import BOUNDS, COUNT_MAX, OF_A_LIST
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
+    from hive_mind.control.state import FleetFolder
     from hive_mind.control.status import AgentView, FleetStatus
 
 
+_REVISION_TITLES = ("revision", "applied", "topology", "agents")
 HIVE_TITLES = ("hive", "phase", "topology", "agents", "ready", "facts", "pending", "lag", "restarts", "revision", "last error")
 
 
@@ -103,7 +106,10 @@ async def get(
     match kind:
         case Kind.HIVES:
             refuse_ineffective(kind, fleet=at.fleet)
-            await _hives(name, at)
+            folder = fleets.home_of(at.home)
+            names = [fleets.chosen_fleet(folder, name)] if name else fleets.fleets_in(folder)
+            statuses = [await _status(folder, name) for name in names]
+            show_as(at.output, statuses, [f"hive/{status.name}" for status in statuses], lambda: show_hives(statuses, folder))
         case Kind.AGENTS:
             await _agents(name, every if watch else None, at)
         case Kind.FACTS:
@@ -113,16 +119,7 @@ async def get(
         case Kind.MEMBERS:
             await _members(at)
         case Kind.REVISIONS:
-            revisions = revisions_of(fleets.folder_of(at.home, at.fleet))
-            names = [str(revision["revision"]) for revision in revisions]
-            show_as(at.output, revisions, names, lambda: show_revisions(revisions))
-
-
-async def _hives(name: str, at: fleets.OneFleet) -> None:
-    folder = fleets.home_of(at.home)
-    names = [fleets.chosen_fleet(folder, name)] if name else fleets.fleets_in(folder)
-    statuses = [await _status(folder, name) for name in names]
-    show_as(at.output, statuses, [f"hive/{status.name}" for status in statuses], lambda: show_hives(statuses, folder))
+            _revisions(at)
 
 
 async def _agents(name: str, every_s: float | None, at: fleets.OneFleet) -> None:
@@ -176,12 +173,68 @@ async def _events(name: str, limit: int, at: fleets.OneFleet) -> None:
 async def _members(at: fleets.OneFleet) -> None:
     async with at.opened() as controller:
         hive_members = await controller.members()
-    rows = member_rows(hive_members, fleets.folder_of(at.home, at.fleet).path / "keys")
+    certificates = _certificates(fleets.folder_of(at.home, at.fleet).path / "keys")
+    nothing = {"certificate": "none" if certificates else "", "key": "", "process": ""}
+    rows = [{**plain(member), **(certificates.get(member.name) or nothing)} for member in hive_members]
     if not hive_members and at.output.is_table:
         say("no process of this fleet answers: hive-mind status", style="red")
-    show_as(at.output, rows, [member.name for member in hive_members], lambda: show_members(rows))
+    titles = ("member", "state", "certificate", "last heard", "epoch", "partitions", "only holder of")
+    names = [member.name for member in hive_members]
+    show_as(at.output, rows, names, lambda: show_table(titles, map(_line, rows), right=(4, 5, 6)))
     if not hive_members:
         raise typer.Exit(FAILED)
+
+
+def _certificates(path: Path) -> dict[str, dict[str, str]]:
+    """By each name that may be spoken under: whether the certificate is good, whose it is, and its key. The best one counts."""
+    from hive_mind.runtime.keys import KeyFolder
+
+    folder = KeyFolder(path, path.parent.name)
+    if not folder.is_founded:
+        return {}
+    rows: dict[str, dict[str, str]] = {}
+    now_ms, revoked = wall_clock_ms(), folder.revoked
+    for _, certificate in folder.certificates():
+        state = "revoked" if certificate.key_id in revoked else "expired" if certificate.not_after_ms < now_ms else "good"
+        for name in certificate.names:
+            if state == "good" or name not in rows:
+                rows[name] = {"certificate": state, "key": certificate.key_id.hex(), "process": certificate.names[0]}
+    return rows
+
+
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
+    alone = len(row["only_holder_of"])
+    state = row["state"] if row["is_member"] or row["state"] in ("joining", "stranger") else f"{row['state']}, no member"
+    last_heard = "never" if row["last_heard_s"] is None else f"{row['last_heard_s']:.0f} s ago"
+    certificate = row["certificate"] or "not asked for"
+    return row["name"], state, certificate, last_heard, str(row["epoch"] or ""), str(row["partitions"]), str(alone or "")
+
+
+def _revisions(at: fleets.OneFleet) -> None:
+    folder = fleets.folder_of(at.home, at.fleet)
+    revisions = [_revision(folder, number) for number in folder.kept_revisions()]
+    rows = [tuple(str(revision[title]) for title in _REVISION_TITLES) for revision in revisions]
+    names = [str(revision["revision"]) for revision in revisions]
+    show_as(at.output, revisions, names, lambda: show_table(_REVISION_TITLES, rows, right=(0, 3)))
+    if not revisions and at.output.is_table:
+        show("nothing was applied yet")
+
+
+def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:
+    from hive_mind.control.manifests.expansion import expanded
+    from hive_mind.control.manifests.reading import read_text
+
+    text = folder.manifest_text(number)
+    manifest = read_text(text, folder.path, f"revision {number}").manifest
+    changed = (folder.revisions / f"{number:04d}.yaml").stat().st_mtime
+    applied = datetime.fromtimestamp(changed, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return {
+        "revision": number,
+        "applied": applied,
+        "topology": manifest.spec.topology.kind,
+        "agents": len(expanded(manifest)),
+        "manifest": text,
+    }
 
 
 def agent_called(status: "FleetStatus", name: str) -> "AgentView":

@@ -7,7 +7,6 @@ changed manifest is applied.
 import asyncio
 import signal
 from collections.abc import Coroutine
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,18 +18,16 @@ from hive_mind.cli.agent_config import set_by_signals
 from hive_mind.cli.fleet import FleetFormat, agent_names, fleet_names, process_names, show_as
 from hive_mind.cli.fleet.apply import Ways, carry_out, show_outcome, under_way
 from hive_mind.cli.options import Group, examples, is_confirmed
-from hive_mind.cli.output import plain, say, show, show_table
+from hive_mind.cli.output import say, show
 from hive_mind.cli.running import CommandError, Stopped
-from hive_mind.clocks import wall_clock_ms
 from hive_mind.control import TIMEOUT_S
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, HiveError, InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
-    from hive_mind.control.evicting import Evicted, HiveMember, Remains
+    from hive_mind.control.evicting import Evicted, Remains
     from hive_mind.control.manifests.reading import Source
-    from hive_mind.control.state import FleetFolder
 
 
 Member = Annotated[str, typer.Argument(metavar="MEMBER", help="A node of the hive, as get members shows it.")]
@@ -110,45 +107,6 @@ def _print_remains(remains: "Remains") -> None:
     say("nothing is changed; hive-mind fleet refound --yes founds the hive again with that")
 
 
-def member_rows(hive_members: "list[HiveMember]", keys: Path) -> list[dict[str, Any]]:
-    """Each with the certificate under which it speaks, where the fleet has any."""
-    certificates = _certificates(keys)
-    nothing = {"certificate": "none" if certificates else "", "key": "", "process": ""}
-    return [{**plain(member), **(certificates.get(member.name) or nothing)} for member in hive_members]
-
-
-def _certificates(path: Path) -> dict[str, dict[str, str]]:
-    """By each name that may be spoken under: whether the certificate is good, whose it is, and its key. The best one counts."""
-    from hive_mind.runtime.keys import KeyFolder
-
-    folder = KeyFolder(path, path.parent.name)
-    if not folder.is_founded:
-        return {}
-    rows: dict[str, dict[str, str]] = {}
-    now_ms, revoked = wall_clock_ms(), folder.revoked
-    for _, certificate in folder.certificates():
-        state = "revoked" if certificate.key_id in revoked else "expired" if certificate.not_after_ms < now_ms else "good"
-        for name in certificate.names:
-            if state == "good" or name not in rows:
-                rows[name] = {"certificate": state, "key": certificate.key_id.hex(), "process": certificate.names[0]}
-    return rows
-
-
-def show_members(rows: list[dict[str, Any]]) -> None:
-    titles = ("member", "state", "certificate", "last heard", "epoch", "partitions", "only holder of")
-    show_table(titles, [_line(row) for row in rows], right=(4, 5, 6))
-
-
-def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    alone = len(row["only_holder_of"])
-    state = row["state"] if row["is_member"] or row["state"] in ("joining", "stranger") else f"{row['state']}, no member"
-    last_heard = "never" if row["last_heard_s"] is None else f"{row['last_heard_s']:.0f} s ago"
-    certificate = row["certificate"] or "not asked for"
-    return row["name"], state, certificate, last_heard, str(row["epoch"] or ""), str(row["partitions"]), str(alone or "")
-
-
-REVISION_TITLES = ("revision", "applied", "topology", "agents")
-
 rollout_group = Group(
     name="rollout",
     help="Restart a fleet, or go back to an earlier manifest.",
@@ -172,35 +130,6 @@ async def restart(agent: AgentName = "", timeout_s: fleets.Timeout = TIMEOUT_S, 
 async def undo(allow_data_loss: fleets.DataLoss = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Apply the manifest that was applied before the last one. A second undo takes that back."""
     await carry_out(at, lambda opened: opened.undo(allow_data_loss=allow_data_loss, timeout_s=timeout_s))
-
-
-def revisions_of(folder: "FleetFolder") -> list[dict[str, Any]]:
-    """The manifests that were applied and are kept, the last ten."""
-    return [_revision(folder, number) for number in folder.kept_revisions()]
-
-
-def show_revisions(revisions: list[dict[str, Any]]) -> None:
-    rows = [tuple(str(revision[title]) for title in REVISION_TITLES) for revision in revisions]
-    show_table(REVISION_TITLES, rows, right=(0, 3))
-    if not revisions:
-        show("nothing was applied yet")
-
-
-def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:
-    from hive_mind.control.manifests.expansion import expanded
-    from hive_mind.control.manifests.reading import read_text
-
-    text = folder.manifest_text(number)
-    manifest = read_text(text, folder.path, f"revision {number}").manifest
-    changed = (folder.revisions / f"{number:04d}.yaml").stat().st_mtime
-    applied = datetime.fromtimestamp(changed, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return {
-        "revision": number,
-        "applied": applied,
-        "topology": manifest.spec.topology.kind,
-        "agents": len(expanded(manifest)),
-        "manifest": text,
-    }
 
 
 @group.called_as("hive-mind scale reader-{n} --replicas 5", "hive-mind scale --replicas 5")

@@ -183,7 +183,7 @@ class FolderWatcher:
     async def _learn(self, source: str, signature: FileSignature) -> None:
         digests, tally = await self._known(), Tally()
         digests[source] = await learn_one(
-            self.learner, piece_of(signature.path, source), tally, _no_progress, digests.get(source, "")
+            self.learner, piece_of(signature.path, source), tally, lambda *_: None, digests.get(source, "")
         )
         show_learned(tally.learned)
         self.handled[source] = signature
@@ -207,10 +207,6 @@ def look_into(folders: Iterable[Path]) -> dict[str, FileSignature]:
     return signatures
 
 
-def _no_progress(done: int, total: int) -> None:
-    del done, total
-
-
 # An editor that saves is done by then. Looking takes a tenth of the time at most, however many files there are.
 _PAUSE_S, _PAUSES_PER_LOOK = 1.0, 10
 
@@ -226,24 +222,21 @@ async def watch_folders(settings: Settings, folders: Sequence[Path], agent: str,
     async with resident_agent(settings, fleet, agent) as served:
         say(f"watching {', '.join(shown_source(str(folder)) for folder in folders)} for agent {served.name}; Ctrl-C ends it")
         try:
-            await _watch(FolderWatcher(folders, Learner(served)))
+            watcher = FolderWatcher(folders, Learner(served))
+            last_state = ""
+            while True:
+                began = time.monotonic()
+                is_learned = await watcher.look()
+                missing = [shown_source(str(folder)) for folder in watcher.folders if not folder.is_dir()]
+                state = f"waiting for {', '.join(missing)}, which is not there" if missing else ""
+                if is_learned:
+                    state = f"up to date: {counted(len(watcher.handled), 'file')}"
+                if state and state != last_state:
+                    say(state, style="dim")
+                last_state = state
+                await asyncio.sleep(max(_PAUSE_S, _PAUSES_PER_LOOK * (time.monotonic() - began)))
         except asyncio.CancelledError:
             raise Stopped("stopped watching; the next hive-mind learn --watch reads what changes meanwhile") from None
-
-
-async def _watch(watcher: FolderWatcher) -> None:
-    last_state = ""
-    while True:
-        began = time.monotonic()
-        is_learned = await watcher.look()
-        missing = [shown_source(str(folder)) for folder in watcher.folders if not folder.is_dir()]
-        state = f"waiting for {', '.join(missing)}, which is not there" if missing else ""
-        if is_learned:
-            state = f"up to date: {counted(len(watcher.handled), 'file')}"
-        if state and state != last_state:
-            say(state, style="dim")
-        last_state = state
-        await asyncio.sleep(max(_PAUSE_S, _PAUSES_PER_LOOK * (time.monotonic() - began)))
 
 
 def below(folder: Path) -> str:

@@ -149,11 +149,6 @@ class Questions(StrEnum):
     TRAIN = "train"
     TEST = "test"
 
-    @property
-    def as_split(self) -> "Split | None":
-        splits: dict[Questions, Split] = {Questions.TRAIN: "train", Questions.TEST: "test"}
-        return splits.get(self)
-
 
 Part = Annotated[Questions, typer.Option("--questions", "-q", help="train: those to tune on. test: those held out.")]
 
@@ -201,8 +196,9 @@ async def evaluated(bench: "Bench", config: "RetrievalConfig", questions: Questi
     from hive_mind.retrieval.measuring.evaluation import evaluate
 
     golden = workspaces.golden_of(bench.workspace, config)
+    splits: dict[Questions, Split] = {Questions.TRAIN: "train", Questions.TEST: "test"}
     async with bench.open(config.collection) as index:
-        measured = await evaluate(index, config, golden, questions.as_split, bench.progress)
+        measured = await evaluate(index, config, golden, splits.get(questions), bench.progress)
     for note in measured.notes:
         say(f"note: {config.name}: {note}", style="yellow")
     return measured

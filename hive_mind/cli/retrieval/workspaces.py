@@ -275,7 +275,14 @@ async def query(
         marks = labels and {"relevant": labels.relevant, "distractors": labels.distractors}
         show_json({"config": chosen.name} | plain(query_result) | {"labels": marks})
         return
-    _show_head(chosen, query_result)
+    way = query_result.method if query_result.fusion == "none" else f"{query_result.method}, {query_result.fusion}"
+    weight = f", {query_result.semantic_weight:.2f} by meaning" if query_result.fusion == "linear" else ""
+    let_through = f" of {query_result.filtered_to} the filters let through" if query_result.filtered_to is not None else ""
+    show(f"{chosen.name}: {way}{weight}; {query_result.scored} chunks scored{let_through}", style="bold")
+    if query_result.anchors:
+        show(f"identifiers: {', '.join(query_result.anchors)}")
+    for note in query_result.notes:
+        say(f"note: {note}", style="yellow")
     for hit in query_result.results:
         label, style = _label(hit, labels)
         heading = f" › {hit.heading}" if hit.heading else ""
@@ -294,17 +301,6 @@ def _labels(folder: "Workspace", question: str) -> "GoldenQuery | None":
     except ConfigError as error:
         say(f"note: results are shown without labels: {error}", style="yellow")
         return None
-
-
-def _show_head(config: "RetrievalConfig", result: "QueryResult") -> None:
-    way = result.method if result.fusion == "none" else f"{result.method}, {result.fusion}"
-    weight = f", {result.semantic_weight:.2f} by meaning" if result.fusion == "linear" else ""
-    let_through = f" of {result.filtered_to} the filters let through" if result.filtered_to is not None else ""
-    show(f"{config.name}: {way}{weight}; {result.scored} chunks scored{let_through}", style="bold")
-    if result.anchors:
-        show(f"identifiers: {', '.join(result.anchors)}")
-    for note in result.notes:
-        say(f"note: {note}", style="yellow")
 
 
 def _label(result: "Result", labels: "GoldenQuery | None") -> tuple[str, str]:

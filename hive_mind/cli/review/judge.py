@@ -62,7 +62,17 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
         if rows:
             show()
             show_table(["sure", "judgements", "people agree"], rows, right=[0, 1, 2])
-        _show_weights(record)
+        decisions = record.weights.decisions_by_goal_type
+        weights = [
+            (kind, signal, f"{weight:.2f}", f"{decisions[kind]:,}")
+            for kind, row in record.weights.weights_by_goal_type.items()
+            for signal, weight in row.items()
+        ]
+        if weights:
+            show()
+            show_table(["goal", "signal", "weight", "decisions"], weights, right=[2, 3])
+            if not record.are_weights_used:
+                show("Signals count alike so far: `judge: {weights: learned}` in a manifest weighs them.")
 
 
 @group.called_as("hive-mind judge reset reader-1", name="reset")
@@ -130,20 +140,6 @@ def _rows(record: JudgeRecord) -> list[tuple[str, str, str]]:
 
 def _learned(threshold: float | None) -> str:
     return "nothing: it may not decide alone" if threshold is None else f"{threshold:.2f}"
-
-
-def _show_weights(record: JudgeRecord) -> None:
-    decisions = record.weights.decisions_by_goal_type
-    rows = [
-        (kind, signal, f"{weight:.2f}", f"{decisions[kind]:,}")
-        for kind, row in record.weights.weights_by_goal_type.items()
-        for signal, weight in row.items()
-    ]
-    if rows:
-        show()
-        show_table(["goal", "signal", "weight", "decisions"], rows, right=[2, 3])
-        if not record.are_weights_used:
-            show("Signals count alike so far: `judge: {weights: learned}` in a manifest weighs them.")
 
 
 def _keyed(by_confidence: dict[float, Any]) -> dict[str, Any]:

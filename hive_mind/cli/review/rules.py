@@ -41,19 +41,6 @@ class OfFleet:
     output: options.Output = Format.TEXT
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    mode: "Mode"
-    by: str
-    share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Moved:
-    rule: "EvaluationRule"
-    trial: "Trial"
-
-
 RuleFiles = Annotated[
     list[Path] | None, typer.Argument(metavar="FILE", help="Files with rules.", show_default="those at work in the fleet")
 ]
@@ -144,7 +131,13 @@ async def propose(
     elif not proposals:
         show(f"No rule follows from {counted(len(decided), 'decision')}: {at_least} alike are needed, and none that contradicts.")
     else:
-        _show_proposals(proposals)
+        for proposal in proposals:
+            rule = proposal.proposed_rule
+            show(f"{rule.id}: {rule.action} where {rule.condition}", style="bold")
+            show_prose(f"follows {counted(proposal.coverage, 'decision')}, {proposal.confidence:.0%} of those it matches")
+            for title, cases in (("as in", proposal.examples), ("but not", proposal.near_misses)):
+                for case in cases:
+                    show_prose(f"{title}: {case}")
         say(f"{out} is written. Next: hive-mind rules approve --from {out}" if out else "--out FILE writes them, on trial")
 
 
@@ -161,16 +154,6 @@ def _show_trials(trials: "list[Trial]", facts: int) -> None:
         if trial.broken:
             say(f"{trial.rule.id} can't be put to {counted(trial.broken, 'fact')}: {trial.why}", style="yellow")
     say(f"tried on {counted(facts, 'fact')}; nothing was changed", style="dim")
-
-
-def _show_proposals(proposals: "list[RuleProposal]") -> None:
-    for proposal in proposals:
-        rule = proposal.proposed_rule
-        show(f"{rule.id}: {rule.action} where {rule.condition}", style="bold")
-        show_prose(f"follows {counted(proposal.coverage, 'decision')}, {proposal.confidence:.0%} of those it matches")
-        for title, cases in (("as in", proposal.examples), ("but not", proposal.near_misses)):
-            for case in cases:
-                show_prose(f"{title}: {case}")
 
 
 def _plain(trial: "Trial") -> dict[str, Any]:
@@ -224,9 +207,9 @@ async def _decide(
     from hive_mind.cli.fleet import chosen_fleet, is_stopped
     from hive_mind.cli.review import person
     from hive_mind.cli.review.rules_found import desk_agent, plainly, read_files, review_of, rules_in, trials_by_people
-    from hive_mind.judge.rules import known
+    from hive_mind.judge.rules import known, moved
 
-    wish, settings = _Wish(mode, person(name), share), settings_for(at.home)
+    by, settings = person(name), settings_for(at.home)
     if is_stopped(settings.home, chosen_fleet(settings.home, at.fleet)):
         raise CommandError("this fleet is stopped, so the rule can't be sent: hive-mind rollout restart starts it again")
     review = review_of(settings.home, at.fleet)
@@ -238,11 +221,15 @@ async def _decide(
         wanted_rules = _wanted(ids or list(rules), evaluation_rules | rules, {str(rule.get("id")) for rule in review.rules})
         trials = await trials_by_people(wanted_rules, settings.home, desk.name)
         # All are looked at before the first is changed.
-        moves = [_moved(trial, wish, evaluation_rules.get(trial.rule.id)) for trial in trials]
-        for move in moves:
-            await desk.call("rule", rule=move.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
-    document = [plainly(move.rule, move.trial) for move in moves]
-    show_result(at.output, document, list(map(_move_text, moves)))
+        moves = []
+        for trial in trials:
+            there = evaluation_rules.get(trial.rule.id)
+            now = there.rollout if there is not None and there.mode == "active" else 0.0
+            rollout = trial.rule.rollout if mode != "active" else share or _next(trial, now)
+            moves.append((moved(trial.rule, mode, rollout, by), trial))
+        for rule, _ in moves:
+            await desk.call("rule", rule=rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    show_result(at.output, [plainly(*move) for move in moves], [_move_text(*move) for move in moves])
 
 
 def _wanted(ids: Sequence[str], rules: "Mapping[str, EvaluationRule]", of_manifest: set[str]) -> "list[EvaluationRule]":
@@ -258,17 +245,8 @@ def _wanted(ids: Sequence[str], rules: "Mapping[str, EvaluationRule]", of_manife
     return [rules[rule_id] for rule_id in dict.fromkeys(ids)]
 
 
-def _moved(trial: "Trial", wish: _Wish, there: "EvaluationRule | None") -> _Moved:
-    """`there` is the rule as the hive has it. Raises `InvalidInput` where people decided otherwise, or not enough yet."""
-    from hive_mind.judge.rules import moved
-
-    rule = trial.rule
-    now = there.rollout if there is not None and there.mode == "active" else 0.0
-    share = rule.rollout if wish.mode != "active" else wish.share or _next(trial, now)
-    return _Moved(moved(rule, wish.mode, share, wish.by), trial)
-
-
 def _next(trial: "Trial", now: float) -> float:
+    """The share after `now`. Raises `InvalidInput` where people decided otherwise, or not enough yet."""
     from hive_mind.cli.review.rules_found import agreed
     from hive_mind.judge.calibration import TARGET
     from hive_mind.judge.judgment import JudgmentAction
@@ -288,10 +266,9 @@ def _next(trial: "Trial", now: float) -> float:
     return after
 
 
-def _move_text(move: _Moved) -> str:
+def _move_text(rule: "EvaluationRule", trial: "Trial") -> str:
     from hive_mind.cli.review.rules_found import agreed
 
-    rule = move.rule
     if rule.mode == "active":
-        return f"{rule.id} decides {rule.rollout:.0%} of all cases from now on, at every agent ({agreed(move.trial)})"
+        return f"{rule.id} decides {rule.rollout:.0%} of all cases from now on, at every agent ({agreed(trial)})"
     return f"{rule.id} is on trial: it decides nothing" if rule.mode == "shadow" else f"{rule.id} is retired"

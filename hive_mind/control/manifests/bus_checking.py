@@ -21,7 +21,14 @@ def bus_findings(manifest: HiveManifest) -> Iterator[Finding]:
     bus = manifest.spec.bus
     yield from _url_findings(bus.url, (*_BUS, "url"))
     yield from _url_findings(bus.searches, (*_BUS, "searches"))
-    yield from _lonely(bus)
+    for key in ("searches", "credential"):
+        if getattr(bus, key) and not bus.url:
+            yield Finding((*_BUS, key), "belongs to a bus, and url is missing; add it", ((*_BUS, "url"),))
+    if bus.searches_credential and not bus.searches:
+        path = (*_BUS, "searchesCredential")
+        yield Finding(path, "belongs to a bus for questions, and searches is missing; add it", ((*_BUS, "searches"),))
+    if bus.searches.startswith("memory") and not bus.url.startswith("memory"):
+        yield Finding((*_BUS, "searches"), "memory: does not leave its process; name a bus that all share, or leave it out")
     yield from _one_namespace(bus)
     yield from _reach(manifest)
 
@@ -69,17 +76,6 @@ def _address(url: str) -> BusAddress | None:
         return address_of(url)
     except InvalidInput:
         return None
-
-
-def _lonely(bus: Bus) -> Iterator[Finding]:
-    for key in ("searches", "credential"):
-        if getattr(bus, key) and not bus.url:
-            yield Finding((*_BUS, key), "belongs to a bus, and url is missing; add it", ((*_BUS, "url"),))
-    if bus.searches_credential and not bus.searches:
-        path = (*_BUS, "searchesCredential")
-        yield Finding(path, "belongs to a bus for questions, and searches is missing; add it", ((*_BUS, "searches"),))
-    if bus.searches.startswith("memory") and not bus.url.startswith("memory"):
-        yield Finding((*_BUS, "searches"), "memory: does not leave its process; name a bus that all share, or leave it out")
 
 
 def _one_namespace(bus: Bus) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from hive_mind.agents.judging import parted
 from hive_mind.bus.address import BusAddress
-from hive_mind.control.manifests import RANKED, Embedding, HiveManifest, Retrieval, Topology, Trigger
+from hive_mind.control.manifests import RANKED, HiveManifest, Retrieval, Topology, Trigger
 from hive_mind.control.manifests.bus_checking import bus_findings, is_in_cloud, is_one_process
 from hive_mind.control.manifests.expansion import AGENTS_MAX, name_findings, names_of, number_of_agents, platform_findings
 from hive_mind.counted import did_you_mean
@@ -92,10 +92,6 @@ def _groups(manifest: HiveManifest) -> Iterator[Finding]:
         if group_names and agent.group and agent.group not in group_names:
             message = f"there is no group {agent.group} in spec.topology.groups{_meant(agent.group, listed)}"
             yield Finding((*_AGENTS, number, "group"), message, ((*_TOPOLOGY, "groups"),))
-    yield from _empty_groups(manifest, listed)
-
-
-def _empty_groups(manifest: HiveManifest, listed: list[str]) -> Iterator[Finding]:
     agents = manifest.spec.agents
     rests_on = (_KIND, _AGENTS)
     groups = {agent.group for agent in agents}
@@ -136,16 +132,13 @@ def _processes(manifest: HiveManifest) -> Iterator[Finding]:
             message = "agents in one process can't have an environment each; make them alike, or use platform: local"
             yield Finding((*_AGENTS, number, "env"), message, ((*_AGENTS, 0, "env"), ("spec", "platform")))
         for name in env:
-            yield from _variable(name, (*_AGENTS, number, "env", name))
-
-
-def _variable(name: str, path: Path) -> Iterator[Finding]:
-    if not (name.isascii() and name.isidentifier()):
-        yield Finding(path, "is not the name of a variable; use letters, digits and underscores, no digit first")
-    elif name.startswith("HIVE_MIND_"):
-        yield Finding(
-            path, "is hive-mind's own and follows from the manifest; say it there (see hive-mind file explain manifest)"
-        )
+            path = (*_AGENTS, number, "env", name)
+            if not (name.isascii() and name.isidentifier()):
+                yield Finding(path, "is not the name of a variable; use letters, digits and underscores, no digit first")
+            elif name.startswith("HIVE_MIND_"):
+                yield Finding(
+                    path, "is hive-mind's own and follows from the manifest; say it there (see hive-mind file explain manifest)"
+                )
 
 
 def _strangers(manifest: HiveManifest) -> Iterator[Finding]:
@@ -256,7 +249,15 @@ def _trigger(trigger: Trigger, path: Path) -> Iterator[Finding]:
     if sum((trigger.every_s is not None, bool(trigger.cron), trigger.hook is not None, bool(trigger.events))) != 1:
         yield Finding(path, "needs one of everyS, cron, hook and events")
     if trigger.events:
-        yield from _events(trigger, path)
+        try:
+            address = urlsplit(trigger.events)
+            is_one = address.scheme in ("http", "https") and bool(address.hostname)
+        except ValueError:
+            is_one = False
+        if not is_one:
+            yield Finding((*path, "events"), "is not an address: write it as https://events.example.org/stream")
+        elif trigger.token and address.scheme == "http" and not BusAddress("http", host=address.hostname or "").is_loopback:
+            yield Finding((*path, "events"), "would show its token to everybody on the way; write https", ((*path, "token"),))
     elif trigger.token:
         yield Finding((*path, "token"), "is for events; a hook has the token of its process", ((*path, "events"),))
     if trigger.cron:
@@ -264,18 +265,6 @@ def _trigger(trigger: Trigger, path: Path) -> Iterator[Finding]:
             cron_due(trigger.cron, 0.0)
         except InvalidInput as error:
             yield Finding((*path, "cron"), str(error))
-
-
-def _events(trigger: Trigger, path: Path) -> Iterator[Finding]:
-    try:
-        address = urlsplit(trigger.events)
-        is_one = address.scheme in ("http", "https") and bool(address.hostname)
-    except ValueError:
-        is_one = False
-    if not is_one:
-        yield Finding((*path, "events"), "is not an address: write it as https://events.example.org/stream")
-    elif trigger.token and address.scheme == "http" and not BusAddress("http", host=address.hostname or "").is_loopback:
-        yield Finding((*path, "events"), "would show its token to everybody on the way; write https", ((*path, "token"),))
 
 
 def _judged(manifest: HiveManifest) -> Iterator[Finding]:
@@ -325,7 +314,15 @@ def _retrieval(retrieval: Retrieval) -> Iterator[Finding]:
 
 def _models(manifest: HiveManifest) -> Iterator[Finding]:
     spec = manifest.spec
-    yield from _embedding(spec.embedding)
+    path: Path = ("spec", "embedding")
+    for key in ("model", "url", "key"):
+        if not getattr(spec.embedding, f"embed_{key}"):
+            continue
+        if spec.embedding.kind == "none":
+            message = "has no effect with kind: none; name the kind, sentence_transformers or openai"
+            yield Finding((*path, key), message, ((*path, "kind"),))
+        elif key != "model" and spec.embedding.kind != "openai":
+            yield Finding((*path, key), f"is for kind: openai, not {spec.embedding.kind}; remove it", ((*path, "kind"),))
     models: list[tuple[Path, str]] = [(("spec", "llm", "model"), spec.llm.llm)]
     models.append((("spec", "judge", "model"), spec.judge.name))
     models += [((*_AGENTS, number, "model"), agent.model) for number, agent in enumerate(spec.agents)]
@@ -339,18 +336,6 @@ def _models(manifest: HiveManifest) -> Iterator[Finding]:
         if getattr(spec.llm, f"llm_{key}") and not any(model for _, model in models):
             message = "belongs to a language model, and none is named; add model"
             yield Finding(("spec", "llm", key), message, tuple(path for path, _ in models))
-
-
-def _embedding(embedding: Embedding) -> Iterator[Finding]:
-    path: Path = ("spec", "embedding")
-    for key in ("model", "url", "key"):
-        if not getattr(embedding, f"embed_{key}"):
-            continue
-        if embedding.kind == "none":
-            message = "has no effect with kind: none; name the kind, sentence_transformers or openai"
-            yield Finding((*path, key), message, ((*path, "kind"),))
-        elif key != "model" and embedding.kind != "openai":
-            yield Finding((*path, key), f"is for kind: openai, not {embedding.kind}; remove it", ((*path, "kind"),))
 
 
 def _meant(name: str, names: Iterable[str]) -> str:

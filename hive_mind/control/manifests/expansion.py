@@ -11,7 +11,7 @@ takes capital and small letters for the same.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from hive_mind.control.manifests import NAME, Agent, HiveManifest
@@ -100,19 +100,24 @@ def name_findings(manifest: HiveManifest) -> Iterator[Finding]:
         yield Finding(_AGENTS, f"{number_of_agents(manifest):,} agents are more than {AGENTS_MAX:,}; lower `count`")
         return
     for number, agent in enumerate(agents):
-        yield from _findings(agent, (*_AGENTS, number, "name"))
-    yield from _clashes((name, number) for number, agent in enumerate(agents) for name in names_of(agent))
-
-
-def _findings(agent: Agent, path: Path) -> Iterator[Finding]:
-    is_pattern = "{n}" in agent.name
-    if agent.count is not None and not is_pattern:
-        yield Finding(path, f"stands for {agent.count} agents by one name; put {{n}} into it: {agent.name}-{{n}}")
-    elif agent.count is None and is_pattern:
-        message = "has {n} in it but the entry has no count; add count, or leave {n} out"
-        yield Finding(path, message, rests_on=((*path[:-1], "count"),))
-    elif not _PLAIN.fullmatch(longest := names_of(agent)[-1]):
-        yield Finding(path, _refused(longest))
+        path = (*_AGENTS, number, "name")
+        is_pattern = "{n}" in agent.name
+        if agent.count is not None and not is_pattern:
+            yield Finding(path, f"stands for {agent.count} agents by one name; put {{n}} into it: {agent.name}-{{n}}")
+        elif agent.count is None and is_pattern:
+            message = "has {n} in it but the entry has no count; add count, or leave {n} out"
+            yield Finding(path, message, rests_on=((*path[:-1], "count"),))
+        elif not _PLAIN.fullmatch(longest := names_of(agent)[-1]):
+            yield Finding(path, _refused(longest))
+    first: dict[str, tuple[str, int]] = {}
+    reported: set[int] = set()
+    for name, number in ((name, number) for number, agent in enumerate(agents) for name in names_of(agent)):
+        first_name, where = first.setdefault(name.lower(), (name, number))
+        if (first_name, where) == (name, number) or number in reported or where == number:
+            continue
+        reported.add(number)
+        same = "is also the name of" if first_name == name else f"({name}) differs only by capital letters from {first_name} of"
+        yield Finding((*_AGENTS, number, "name"), f"{same} spec.agents[{where}]; choose another", ((*_AGENTS, where, "name"),))
 
 
 def _refused(name: str) -> str:
@@ -121,19 +126,6 @@ def _refused(name: str) -> str:
     if len(name) > 64:
         return "is longer than 64 characters; shorten it"
     return "has to be letters, digits, dots, dashes and underscores, a letter or digit first"
-
-
-def _clashes(names: Iterable[tuple[str, int]]) -> Iterator[Finding]:
-    """One report per entry is enough: a template clashes with itself a thousand times."""
-    first: dict[str, tuple[str, int]] = {}
-    reported: set[int] = set()
-    for name, number in names:
-        first_name, where = first.setdefault(name.lower(), (name, number))
-        if (first_name, where) == (name, number) or number in reported or where == number:
-            continue
-        reported.add(number)
-        same = "is also the name of" if first_name == name else f"({name}) differs only by capital letters from {first_name} of"
-        yield Finding((*_AGENTS, number, "name"), f"{same} spec.agents[{where}]; choose another", ((*_AGENTS, where, "name"),))
 
 
 def platform_findings(manifest: HiveManifest) -> Iterator[Finding]:

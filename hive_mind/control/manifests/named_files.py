@@ -213,17 +213,41 @@ def with_named_files(manifest: HiveManifest, folder: Path) -> HiveManifest:
 
     Raises `RuleError`, `WorkerFileError`, `WorkspaceError` or `InvalidInput`.
     """
-    return _with_functions(_with_workers(_with_rules(_with_retrieval(manifest, folder), folder), folder), folder)
+    manifest = _with_retrieval(manifest, folder)
+    judge, fields = manifest.spec.judge, dict[str, object]()
+    if files := [file for pattern in manifest.spec.rule_files for file in _files(pattern, folder)]:
+        rules = [*manifest.spec.rules, *(rule for file in files for rule in rules_in(file))]
+        fields |= {"rules": rules, "rule_files": []}
+    if any(agent.worker for agent in manifest.spec.agents):
+        fields["agents"] = [_with_worker(agent, folder, manifest) for agent in manifest.spec.agents]
+    # Files are named from the root: a process has no folder of the manifest.
+    functions = {
+        name: f"{(folder / where).resolve()}:{function}" if where.endswith(".py") else place
+        for name, place in judge.functions.items()
+        for where, function in [parted(place)]
+    }
+    if functions != judge.functions:
+        fields["judge"] = judge.model_copy(update={"functions": functions})
+    return _changed(manifest, **fields)
 
 
 def file_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
     if not leads_out(manifest.spec.retrieval.config):
         yield from _failing(("spec", "retrieval", "config"), lambda: _with_retrieval(manifest, folder))
-    yield from _rule_findings(manifest, folder)
+    first = {rule.id: "spec.rules" for rule in manifest.spec.rules}
+    for number, pattern in enumerate(manifest.spec.rule_files):
+        if not leads_out(pattern):
+            for message in _wrong(pattern, folder, first, has_facts=manifest.spec.judge.facts != "off"):
+                yield Finding(("spec", "ruleFiles", number), message)
     for number, agent in enumerate(manifest.spec.agents):
         if agent.worker and not leads_out(agent.worker):
             yield from _failing(("spec", "agents", number, "worker"), partial(_with_worker, agent, folder, manifest))
-    yield from _function_findings(manifest, folder)
+    for name, place in manifest.spec.judge.functions.items():
+        with suppress(InvalidInput):
+            where, _ = parted(place)
+            if where.endswith(".py") and not leads_out(where) and not (folder / where).is_file():
+                message = f"there is no file {where!r}, relative to {folder}; correct the path, or create the file"
+                yield Finding(("spec", "judge", "functions", name), message)
 
 
 def _failing(path: TreePath, read: Callable[[], object]) -> Iterator[Finding]:
@@ -247,20 +271,6 @@ def without_effect(manifest: HiveManifest, folder: Path) -> tuple[str, ...]:
 
 def _changed(manifest: HiveManifest, **fields: object) -> HiveManifest:
     return manifest.model_copy(update={"spec": manifest.spec.model_copy(update=fields)})
-
-
-def _with_rules(manifest: HiveManifest, folder: Path) -> HiveManifest:
-    files = [file for pattern in manifest.spec.rule_files for file in _files(pattern, folder)]
-    rules = [*manifest.spec.rules, *(rule for file in files for rule in rules_in(file))]
-    return _changed(manifest, rules=rules, rule_files=[]) if files else manifest
-
-
-def _rule_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
-    first = {rule.id: "spec.rules" for rule in manifest.spec.rules}
-    for number, pattern in enumerate(manifest.spec.rule_files):
-        if not leads_out(pattern):
-            for message in _wrong(pattern, folder, first, has_facts=manifest.spec.judge.facts != "off"):
-                yield Finding(("spec", "ruleFiles", number), message)
 
 
 def _wrong(pattern: str, folder: Path, first: dict[str, str], *, has_facts: bool) -> Iterator[str]:
@@ -288,36 +298,6 @@ def _files(pattern: str, folder: Path) -> list[Path]:
     if not paths:
         raise InvalidInput(f"nothing is there, relative to {folder}; correct the path, or create the file")
     return paths
-
-
-def _with_functions(manifest: HiveManifest, folder: Path) -> HiveManifest:
-    """Their files are named from the root: a process has no folder of the manifest."""
-    judge = manifest.spec.judge
-    if not any(parted(place)[0].endswith(".py") for place in judge.functions.values()):
-        return manifest
-    functions = {name: _from_root(place, folder) for name, place in judge.functions.items()}
-    return _changed(manifest, judge=judge.model_copy(update={"functions": functions}))
-
-
-def _from_root(place: str, folder: Path) -> str:
-    where, name = parted(place)
-    return f"{(folder / where).resolve()}:{name}" if where.endswith(".py") else place
-
-
-def _function_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
-    """A file that is not there. Nothing is loaded to look at it."""
-    for name, place in manifest.spec.judge.functions.items():
-        with suppress(InvalidInput):
-            where, _ = parted(place)
-            if where.endswith(".py") and not leads_out(where) and not (folder / where).is_file():
-                message = f"there is no file {where!r}, relative to {folder}; correct the path, or create the file"
-                yield Finding(("spec", "judge", "functions", name), message)
-
-
-def _with_workers(manifest: HiveManifest, folder: Path) -> HiveManifest:
-    if not any(agent.worker for agent in manifest.spec.agents):
-        return manifest
-    return _changed(manifest, agents=[_with_worker(agent, folder, manifest) for agent in manifest.spec.agents])
 
 
 def _with_worker(agent: Agent, folder: Path, manifest: HiveManifest) -> Agent:

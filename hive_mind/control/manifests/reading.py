@@ -133,17 +133,14 @@ def _mended(value: Any, errors: Iterable[ErrorDetails]) -> HiveManifest | None:
     """The same with what is wrong left out, or made up where it can't be; None where that does not help."""
     tree_value = copy.deepcopy(value)
     for error in errors:
-        _mend(tree_value, error["loc"])
+        path = error["loc"]
+        around, last = _inside(tree_value, path[:-1]), path[-1]
+        if isinstance(around, dict):
+            around.pop(last, None)
+            around |= _made_up(path)
+        elif isinstance(around, list) and isinstance(last, int):
+            around[last] = _made_up((*path, "name")) or ""
     return validated(tree_value, MANIFEST)[0]
-
-
-def _mend(tree_value: Any, path: Path) -> None:
-    around, last = _inside(tree_value, path[:-1]), path[-1]
-    if isinstance(around, dict):
-        around.pop(last, None)
-        around |= _made_up(path)
-    elif isinstance(around, list) and isinstance(last, int):
-        around[last] = _made_up((*path, "name")) or ""
 
 
 def _inside(value: Any, path: Path) -> Any:

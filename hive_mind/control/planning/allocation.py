@@ -61,7 +61,20 @@ class Allocation(msgspec.Struct, frozen=True):
 def allocate(agents: Sequence[Agent], manifest: HiveManifest, previous: Placed = _NOTHING) -> Allocation:
     """The place of every agent. Raises `ManifestError` where one process would have to run agents with different variables."""
     if is_one_process(agents, manifest):
-        return _in_one(agents, manifest, previous)
+        if len({env_key(agent) for agent in agents}) > 1:
+            problem = "agents of one process have the same variables; give all the same env, or name a bus that joins processes"
+            raise ManifestError([Problem("spec.agents", 0, problem)])
+        fleet, topology = manifest.metadata.name, manifest.spec.topology
+        if has_node_per(topology.kind, "agent"):
+            # Two replica sets are enough for many to see that there are shards; more nodes cost memory and gain nothing here.
+            count = _shards(manifest, len(agents)) or min(len(agents), 2 * topology.replicas)
+            before = {node: list(names) for nodes_of_process in previous.values() for node, names in nodes_of_process.items()}
+            nodes = _placed(agents, manifest, before, count)
+        else:
+            nodes = {}
+            for agent in agents:
+                nodes.setdefault(agent.group if has_node_per(topology.kind, "group") else fleet, []).append(agent.name)
+        return Allocation({fleet: {node: tuple(sorted(nodes[node])) for node in sorted(nodes)}})
     if manifest.spec.platform.agents_per_process == 1 and _shards(manifest, len(agents)) is None:
         return Allocation({agent.name: {agent.name: (agent.name,)} for agent in sorted(agents, key=lambda agent: agent.name)})
     before = {process: [agent for names in nodes.values() for agent in names] for process, nodes in previous.items()}
@@ -86,23 +99,6 @@ def _shards(manifest: HiveManifest, agents_count: int) -> int | None:
     if not has_node_per(topology.kind, "agent") or topology.shards is None:
         return None
     return min(topology.shards, agents_count)
-
-
-def _in_one(agents: Sequence[Agent], manifest: HiveManifest, previous: Placed) -> Allocation:
-    if len({env_key(agent) for agent in agents}) > 1:
-        problem = "agents of one process have the same variables; give all the same env, or name a bus that joins processes"
-        raise ManifestError([Problem("spec.agents", 0, problem)])
-    fleet, topology = manifest.metadata.name, manifest.spec.topology
-    if has_node_per(topology.kind, "agent"):
-        # Two replica sets are enough for many to see that there are shards; more nodes cost memory and gain nothing here.
-        count = _shards(manifest, len(agents)) or min(len(agents), 2 * topology.replicas)
-        before = {node: list(names) for nodes_of_process in previous.values() for node, names in nodes_of_process.items()}
-        nodes = _placed(agents, manifest, before, count)
-    else:
-        nodes = {}
-        for agent in agents:
-            nodes.setdefault(agent.group if has_node_per(topology.kind, "group") else fleet, []).append(agent.name)
-    return Allocation({fleet: {node: tuple(sorted(nodes[node])) for node in sorted(nodes)}})
 
 
 def _placed(agents: Sequence[Agent], manifest: HiveManifest, before: Mapping[str, Sequence[str]], count: int | None) -> Room:

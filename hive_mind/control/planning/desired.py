@@ -233,6 +233,9 @@ class _Shared:
         agent_names = {agent for names in nodes.values() for agent in names}
         specs = sorted((agent for agent in agents if agent.name in agent_names), key=lambda agent: agent.name)
         spec, fleet = self.manifest.spec, self.manifest.metadata.name
+        config = models(self.manifest.spec)
+        model = f"{self.folder}/{config.embed_model}" if config.embed_model.startswith(("./", "../")) else config.embed_model
+        embed_key, llm_key = map(self._seen_from_here, (config.embed_key, config.llm_key))
         return WorkerConfig(
             fleet=fleet,
             process=name,
@@ -242,7 +245,7 @@ class _Shared:
             nodes=tuple(self._node(node, names, specs) for node, names in nodes.items()),
             agents=tuple(self._agent(agent) for agent in specs),
             bus=self.bus,
-            models=self._absolute_models(),
+            models=replace(config, embed_model=model, embed_key=embed_key, llm_key=llm_key),
             gate=filled(
                 PromotionSettings, spec.promotion, allowed_instructions=tuple(sorted(spec.promotion.allowed_instructions))
             ),
@@ -291,12 +294,6 @@ class _Shared:
             memory_mb=agent.resources.memory_mb or 0,
             cpu=agent.resources.cpu or 0.0,
         )
-
-    def _absolute_models(self) -> ModelsConfig:
-        config = models(self.manifest.spec)
-        model = f"{self.folder}/{config.embed_model}" if config.embed_model.startswith(("./", "../")) else config.embed_model
-        embed_key, llm_key = map(self._seen_from_here, (config.embed_key, config.llm_key))
-        return replace(config, embed_model=model, embed_key=embed_key, llm_key=llm_key)
 
     def _seen_from_here(self, text: str) -> str:
         return files_from(self.folder, text)

@@ -109,7 +109,10 @@ def _parameters(files: Mapping[str, str]) -> dict[str, Any]:
 
 def _app(worker: Contained) -> _App:
     steps = _steps(worker)
-    config = msgspec.structs.replace(worker.config, bus=_with_groups(worker.config))
+    bus = worker.config.bus
+    for group in _groups(worker.config):
+        bus = replace(bus, url=_in_group(bus.url, group), searches=_in_group(bus.searches, group))
+    config = msgspec.structs.replace(worker.config, bus=bus)
     return _App(
         app=worker.name,
         config=config.packed().decode() + "\n",
@@ -193,7 +196,10 @@ def _problems_of(
         much = f"{len(workers)} processes need a consumer group each, and a hub has {groups_max}: raise agentsPerProcess"
         remedy = ", or name another namespace, for the tier of one that is there can't be changed"
         yield located(source, ("spec", "platform", "agentsPerProcess"), much + (remedy if groups_max < _PREMIUM_MAX else ""))
-    yield from _size_problems(source, workers)
+    for worker in workers:
+        if _steps(worker) > _STEPS_MAX:
+            much = f"{worker.config.process} needs {worker.cpu:g} cores and {worker.memory_mb} MB, more than 4 cores and 8 GB"
+            yield located(source, ("spec", "agents"), f"{much}: lower `resources`, or agentsPerProcess")
     yield from _name_problems(source, workers)
 
 
@@ -202,13 +208,6 @@ def _is_second(searches: str, buses: Mapping[str, BusAddress]) -> bool:
         return False
     address = address_of(searches)
     return (address.host, address.path) != (buses[address.backend].host, buses[address.backend].path)
-
-
-def _size_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[Problem]:
-    for worker in workers:
-        if _steps(worker) > _STEPS_MAX:
-            much = f"{worker.config.process} needs {worker.cpu:g} cores and {worker.memory_mb} MB, more than 4 cores and 8 GB"
-            yield located(source, ("spec", "agents"), f"{much}: lower `resources`, or agentsPerProcess")
 
 
 def _name_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[Problem]:
@@ -243,13 +242,6 @@ def _groups(config: WorkerConfig) -> Iterator[str]:
     """A consumer group per app: five readers of a partition are all that a group takes."""
     if "eventhubs" in _backends(config.bus):
         yield label(config.process, _GROUP_CHARS_MAX)
-
-
-def _with_groups(config: WorkerConfig) -> BusConfig:
-    bus = config.bus
-    for group in _groups(config):
-        bus = replace(bus, url=_in_group(bus.url, group), searches=_in_group(bus.searches, group))
-    return bus
 
 
 def _in_group(url: str, group: str) -> str:

@@ -36,6 +36,7 @@ from hive_mind.runtime.secrets import credentials_in, resolved_here
 from hive_mind.runtime.settings import environment_with
 from hive_mind.runtime.workers import Contact, MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.safe_files import write_whole
 
 # -P: a folder where somebody happens to stand must not be able to replace a module of ours.
 WORKER = (sys.executable, "-P", "-m", "hive_mind", "agent")
@@ -133,7 +134,9 @@ class LocalPlatform:
         prepare(self._folder)
         # Before anything is written: a reference may stand for nothing.
         sees = environment_with(_variables(config))
-        files.write_config(config)
+        # The process that ran under this name before is forgotten.
+        files.forget()
+        write_whole(files.config, config.packed())
         command = (*self._command, "--config", str(files.config))
         child = begin(command, sees=sees, where=self._folder, says=open_log(files.output))
         self._children[config.process] = child

@@ -81,11 +81,6 @@ class ProcessFiles:
             return body, json_decoder(WorkerConfig)(body)
         return body, None
 
-    def write_config(self, config: WorkerConfig) -> None:
-        """Write its configuration. The process that ran under this name before is forgotten."""
-        self.forget()
-        write_whole(self.config, config.packed())
-
     def note(self, identity: Identity) -> None:
         write_whole(self._begun, msgspec.json.encode(identity))
 

@@ -354,21 +354,18 @@ def shortcomings(desired: Desired, running: Mapping[str, Running], plan: Plan) -
     for name in sorted(desired.processes):
         if not is_ready(running.get(name)):
             reported.add(name)
-            yield from _of_process(name, running.get(name))
+            process = running.get(name)
+            if process is None or not process.is_alive:
+                yield f"{name} does not run{_why(process)}"
+            elif process.status is None:
+                yield f"{name} has not answered yet{_why(process)}"
+            else:
+                yield from _of_parts(name, process.status)
     if late := behind(running, desired.processes):
         yield f"not all nodes know who is a member: {', '.join(late)} know of an older membership"
     for action in plan.actions:
         if action.subject not in reported:
             yield f"{action.kind} {action.subject} is still to do: {action.why}"
-
-
-def _of_process(name: str, process: Running | None) -> Iterator[str]:
-    if process is None or not process.is_alive:
-        yield f"{name} does not run{_why(process)}"
-    elif process.status is None:
-        yield f"{name} has not answered yet{_why(process)}"
-    else:
-        yield from _of_parts(name, process.status)
 
 
 def _of_parts(name: str, status: WorkerStatus) -> Iterator[str]:

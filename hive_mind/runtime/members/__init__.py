@@ -74,7 +74,15 @@ class MemberPlan:
     def founders(self) -> dict[str, tuple[str, ...]]:
         """By group, if the topology has any. Raises `InvalidInput` for another topology than there are."""
         if reads(self.topology, "groups"):
-            return _groups(self.members)
+            groups: dict[str, list[str]] = {}
+            free = [member for member in self.members if ":" not in member]
+            for number, name in enumerate(free):
+                groups.setdefault(f"group-{number // 2}", []).append(name)
+            for member in self.members:
+                group, colon, name = member.partition(":")
+                if colon:
+                    groups.setdefault(group, []).append(name)
+            return {group: tuple(names) for group, names in groups.items()}
         return {"": tuple(dict.fromkeys(member.rpartition(":")[2] for member in self.members))}
 
 
@@ -115,16 +123,3 @@ def _proof(config: WorkerConfig) -> Proof | None:
         return None
     key = Path(identity.key) if identity.key else None
     return Proof(identity.mode, Path(identity.folder), config.process, key, is_encrypted=identity.encryption)
-
-
-def _groups(members: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Names by group; those without one in pairs."""
-    groups: dict[str, list[str]] = {}
-    free = [member for member in members if ":" not in member]
-    for number, name in enumerate(free):
-        groups.setdefault(f"group-{number // 2}", []).append(name)
-    for member in members:
-        group, colon, name = member.partition(":")
-        if colon:
-            groups.setdefault(group, []).append(name)
-    return {group: tuple(names) for group, names in groups.items()}

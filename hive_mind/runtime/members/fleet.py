@@ -141,7 +141,11 @@ async def open_fleet(settings: Settings, plan: FleetPlan, embedder: Embedder | N
     The embedder is that of the settings, and closed with the fleet; one that is given is shared and stays open. Raises
     `ConfigError` or `BackendError`; then nothing stays open.
     """
-    _refuse(plan)
+    if not plan.agents or len(set(plan.agents)) < len(plan.agents):
+        raise InvalidInput("a fleet needs at least one agent, and each name once")
+    strays = [agent for agent in plan.agents if not plan.node_of(agent)]
+    if strays:
+        raise InvalidInput(f"these agents are in no group: {', '.join(strays[:5])}")
     topology = plan.build_topology()
     own = None if embedder else await open_embedder(settings)
     bus = cast(EventBus, await backends.load("bus", "memory").open(address_of("memory"), BusSettings()))
@@ -160,11 +164,3 @@ async def open_fleet(settings: Settings, plan: FleetPlan, embedder: Embedder | N
         await fleet.close()
         raise
     return fleet
-
-
-def _refuse(plan: FleetPlan) -> None:
-    if not plan.agents or len(set(plan.agents)) < len(plan.agents):
-        raise InvalidInput("a fleet needs at least one agent, and each name once")
-    strays = [agent for agent in plan.agents if not plan.node_of(agent)]
-    if strays:
-        raise InvalidInput(f"these agents are in no group: {', '.join(strays[:5])}")

@@ -116,8 +116,16 @@ async def settle(
     work = Resettlement(snapshot, topology, node_of, tuning, fresh_chance(), system_clock(), seal)
     unfinished = folder.with_name(folder.name + UNFINISHED)
     try:
-        await _write(unfinished, work)
-        _refuse_unlike(snapshot, await _snapshot_in(unfinished, (), tuning), folder)
+        await asyncio.to_thread(_emptied, unfinished)
+        sqlite: Any = backends.load("journal", "sqlite")
+        journals = work.journals()
+        while (journal := await asyncio.to_thread(next, journals, None)) is not None:
+            await _write_one(sqlite, unfinished, journal)
+        moved = await _snapshot_in(unfinished, (), tuning)
+        missing = {claim.assertion for claim in snapshot.vouched} ^ {claim.assertion for claim in moved.vouched}
+        if missing or len(moved.entries) < len(snapshot.entries):
+            loss = f"{counted(len(missing), 'assertion')} of {len(snapshot.vouched):,} can't be read again there"
+            raise BackendError("hive", f"{folder}: {loss}; nothing was changed: check the disk, and try it again")
         await asyncio.to_thread(_put_in_place, unfinished, folder)
     except OSError as error:
         raise BackendError("hive", f"{folder}: {reason_of(error)}; nothing was changed: check the disk") from error
@@ -158,14 +166,6 @@ async def _journals(folder: Path, names: Iterable[str], *, while_open: bool) -> 
             yield name, await read_journal(path, while_open=while_open)
 
 
-async def _write(folder: Path, work: Resettlement) -> None:
-    await asyncio.to_thread(_emptied, folder)
-    sqlite: Any = backends.load("journal", "sqlite")
-    journals = work.journals()
-    while (journal := await asyncio.to_thread(next, journals, None)) is not None:
-        await _write_one(sqlite, folder, journal)
-
-
 async def _write_one(sqlite: Any, folder: Path, new_journal: Journal) -> None:
     path = folder / f"{new_journal.node}.sqlite"
     journal = await sqlite.open(path)
@@ -175,14 +175,6 @@ async def _write_one(sqlite: Any, folder: Path, new_journal: Journal) -> None:
         await journal.close()
     # A node that opens it leaves this behind; so it is seen whether one ever did.
     _lock_of(path).unlink(missing_ok=True)
-
-
-def _refuse_unlike(snapshot: JournalSnapshot, moved: JournalSnapshot, folder: Path) -> None:
-    """Raises `BackendError` where journals do not say what they were made of: then nobody may delete the former ones."""
-    missing = {claim.assertion for claim in snapshot.vouched} ^ {claim.assertion for claim in moved.vouched}
-    if missing or len(moved.entries) < len(snapshot.entries):
-        loss = f"{counted(len(missing), 'assertion')} of {len(snapshot.vouched):,} can't be read again there"
-        raise BackendError("hive", f"{folder}: {loss}; nothing was changed: check the disk, and try it again")
 
 
 def _emptied(folder: Path) -> None:

@@ -109,7 +109,14 @@ class Intake:
         if self._signing is not None:
             self._signing.learn(envelope)
         if self._signing is not None and (why := self._signing.refusal(envelope, now.wall_ms)):
-            self._log_unproven(envelope, why)
+            self.counts.unproven[why] += 1
+            number = self.counts.unproven[why]
+            # At 1, 2, 4, 8, …: a flood is reported without filling the disk.
+            if number & (number - 1) == 0:
+                _log.warning(
+                    "node %s: not proven to be from whom it says (%s, %d so far): a %s in the name of %s",
+                    *(self._node, why, number, envelope.type, envelope.sender),
+                )
             if self._signing.is_required:
                 self._executor.put(PutAside(name, why, is_proven=False))
                 return
@@ -133,16 +140,6 @@ class Intake:
         about = {"node": self._node, "correlation": envelope.correlation_id, "envelope": envelope.id}
         _log.warning("node %s refuses a %s from %s: %s", self._node, envelope.type, envelope.sender, reason, extra=about)
         self._executor.put(PutAside(name, reason))
-
-    def _log_unproven(self, envelope: Envelope, why: str) -> None:
-        self.counts.unproven[why] += 1
-        number = self.counts.unproven[why]
-        # At 1, 2, 4, 8, …: a flood is reported without filling the disk.
-        if number & (number - 1) == 0:
-            _log.warning(
-                "node %s: not proven to be from whom it says (%s, %d so far): a %s in the name of %s",
-                *(self._node, why, number, envelope.type, envelope.sender),
-            )
 
     def _count(self, envelope: Envelope, now: Now) -> None:
         if envelope.sent_ms:

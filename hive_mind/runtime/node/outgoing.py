@@ -11,6 +11,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple
@@ -79,8 +80,12 @@ class OutgoingQueue:
         """Send it, behind those that wait. Never waits."""
         if self._stopped.is_set():
             return
-        if self._offer is not None and self._is_free_to_offer and self._is_taken(envelope, self._offer):
-            return
+        # Where nothing is to go before it, and nothing went wrong.
+        if self._offer is not None and not (self._waiting or self._under_way or self._stuck or self._failures):
+            # Whatever is wrong with it, `run` meets it again and deals with it.
+            with suppress(Exception):
+                if self._offer(envelope):
+                    return
         if len(self._waiting) >= self._settings.kept_max:
             self._waiting.popleft()
             self._lose(1, f"more than {self._settings.kept_max} wait for the bus")
@@ -88,17 +93,6 @@ class OutgoingQueue:
             self._empty.clear()
             self._bell.ring()
         self._waiting.append(_Waiting(monotonic(), envelope))
-
-    @property
-    def _is_free_to_offer(self) -> bool:
-        """Whether nothing is to go before it, and nothing went wrong."""
-        return not (self._waiting or self._under_way or self._stuck or self._failures)
-
-    def _is_taken(self, envelope: Envelope, offer: Callable[[Envelope], bool]) -> bool:
-        try:
-            return offer(envelope)
-        except Exception:  # noqa: BLE001 - whatever it is, `run` meets it again and deals with it
-            return False
 
     def stop(self) -> None:
         self._stopped.set()

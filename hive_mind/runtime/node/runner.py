@@ -81,7 +81,7 @@ class NodeRunner(Requests):
         self._in_hand = InHand(self.letters, folder / f"{node.name}{SUFFIX}" if folder else None)
         self._settings = settings = settings or RunnerSettings()
         super().__init__(node.name, settings.ask_deadline_ms, settings.fetch_deadline_ms)
-        self._node, self._journal, self._bus, self._clock = node, journal, bus, clock
+        self._node, self._journal, self.bus, self._clock = node, journal, bus, clock
         self._outgoing = Lines(node.name, bus, settings.outgoing, self._reconnected)
         self._envelopes = Envelopes(settings.hive, node.name, signing)
         self._executor = EffectExecutor(node.search, self._envelopes, journal, self._outgoing, clock, self, self._in_hand)
@@ -91,7 +91,7 @@ class NodeRunner(Requests):
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
-        self._failure: BaseException | None = None
+        self.failure: BaseException | None = None
         self._is_ending = False
         self.damaged = 0
         """Records of its journal that were set aside when it was started."""
@@ -109,7 +109,7 @@ class NodeRunner(Requests):
         envelope = self._envelopes.of(message, (self._node.name,), self._clock())
         back = self._intake.expected[envelope.id] = asyncio.get_running_loop().create_future()
         try:
-            await self._bus.publish([envelope], timeout_s=timeout_s)
+            await self.bus.publish([envelope], timeout_s=timeout_s)
             await asyncio.wait_for(back, timeout_s)
         except TimeoutError:
             text = f"what {self._node.name} sends to itself does not come back within {timeout_s:g} s; see what reads this bus"
@@ -122,18 +122,9 @@ class NodeRunner(Requests):
         return self._has_work or bool(len(self._outgoing))
 
     @property
-    def failure(self) -> BaseException | None:
-        return self._failure
-
-    @property
     def figures(self) -> Figures:
         counts, waiting, late = self._intake.counts, len(self._executor.deliveries), self._executor.answers_late
         return replace(counts, sends_lost=self._outgoing.lost, waiting=waiting, answers_late=late)
-
-    @property
-    def bus(self) -> EventBus:
-        """The bus that it sends and receives by; for people who look at what lies there."""
-        return self._bus
 
     @property
     def hive(self) -> str:
@@ -141,7 +132,7 @@ class NodeRunner(Requests):
 
     @property
     def health(self) -> BusHealth:
-        return self._bus.health
+        return self.bus.health
 
     @property
     def refusal(self) -> str:
@@ -153,8 +144,8 @@ class NodeRunner(Requests):
         journal = with_damage_set_aside(await self._journal.load())
         if self.letters.path is not None:
             await asyncio.to_thread(self._in_hand.open)
-        inbox = await self._bus.subscribe(self._settings.subscription(self._node.name, self.letters), self.ring)
-        self._reconnects = self._bus.health.reconnects
+        inbox = await self.bus.subscribe(self._settings.subscription(self._node.name, self.letters), self.ring)
+        self._reconnects = self.bus.health.reconnects
         self._begin(f"node {self._node.name}", self._run(inbox))
         self._begin(f"sends of {self._node.name}", self._outgoing.run())
         request = next(self._ids)
@@ -219,7 +210,9 @@ class NodeRunner(Requests):
                 # Work that was rung for until here is done next, and needs no other turn.
                 self._bell.clear()
                 await self._executor.carry_out(_ANSWERS_AT_ONCE)
-                self._set_alarm()
+                if self._may_wake_sooner and not self._is_ending:
+                    self._may_wake_sooner, now = False, self._clock()
+                    self._alarm.set(self._node.wake_at_ms(now), now.mono_ms)
                 if not self._has_work:
                     self._idle.set()
                 if self._executor.has_work or (not self._bell.is_rung and self._node.index_some(self._clock())):
@@ -247,10 +240,10 @@ class NodeRunner(Requests):
         self.ring()
 
     def _stopped(self) -> HiveError:
-        if self._failure is None:
+        if self.failure is None:
             return BackendUnavailable("hive", f"node {self._node.name} is not running; start one over its journal")
-        error = BackendError("hive", f"node {self._node.name} has stopped: {self._failure}; mend that, then start it again")
-        error.__cause__ = self._failure
+        error = BackendError("hive", f"node {self._node.name} has stopped: {self.failure}; mend that, then start it again")
+        error.__cause__ = self.failure
         return error
 
     async def _answer(self, request: str, event: Event, effects_after: Sequence[Effect] = ()) -> Outcome:
@@ -283,7 +276,7 @@ class NodeRunner(Requests):
         if now.mono_ms < self._look_at_ms:
             return
         self._look_at_ms = now.mono_ms + _LOOK_EVERY_MS
-        reconnects = self._bus.health.reconnects
+        reconnects = self.bus.health.reconnects
         if reconnects != self._reconnects:
             self._reconnects = reconnects
             self._reconnected()
@@ -320,11 +313,6 @@ class NodeRunner(Requests):
             self._in_hand.close()
             self.fail(error)
 
-    def _set_alarm(self) -> None:
-        if self._may_wake_sooner and not self._is_ending:
-            self._may_wake_sooner, now = False, self._clock()
-            self._alarm.set(self._node.wake_at_ms(now), now.mono_ms)
-
     def _on_time(self) -> None:
         self._may_wake_sooner, now = True, self._clock()
         if self._node.wake_at_ms(now) <= now.mono_ms:
@@ -349,7 +337,7 @@ class NodeRunner(Requests):
     def fail(self, error: BaseException) -> None:
         """Stop: the node can't go on."""
         if not self._is_ending:
-            self._failure = error
+            self.failure = error
             _log.error("node %s has stopped and acknowledges nothing more: %s", self._node.name, error, exc_info=error)
             self._end()
 

@@ -147,7 +147,11 @@ class _Lines:
             elif bare.startswith(_UNSHOWN):
                 _within(lines, bare)
             elif bare.startswith(_FENCE) or (bare.startswith(_LISTINGS) and len(set(bare)) == 1):
-                yield from self._code(bare, lines)
+                kind, _, language = self._attributes.partition(",")
+                yield from self._lead()
+                language = language.split(",")[0].strip() if kind.startswith("source") else ""
+                if code := _within(lines, _FENCE if bare.startswith(_FENCE) else bare):
+                    yield from (f"{_FENCE}{language or bare.strip('-.`')}", *code, _FENCE)
             elif bare == "|===":
                 yield from self._table(_within(lines, bare))
             elif not (bare.startswith(_BOXES) and len(set(bare)) == 1):
@@ -157,13 +161,6 @@ class _Lines:
         title, self._title, self._attributes = self._title, "", ""
         if title:
             yield f"{self._inline(title).rstrip(':')}:"
-
-    def _code(self, fence: str, lines: Iterator[str]) -> Iterator[str]:
-        kind, _, language = self._attributes.partition(",")
-        yield from self._lead()
-        language = language.split(",")[0].strip() if kind.startswith("source") else ""
-        if code := _within(lines, _FENCE if fence.startswith(_FENCE) else fence):
-            yield from (f"{_FENCE}{language or fence.strip('-.`')}", *code, _FENCE)
 
     def _table(self, lines: list[str]) -> Iterator[str]:
         attributes = self._attributes

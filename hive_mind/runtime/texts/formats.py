@@ -73,23 +73,6 @@ def read_restructured_text(body: bytes) -> Document:
     text = decoded(body)
     if isinstance(text, Unreadable):
         raise Refused(text.reason)
-    _register(text)
-    try:
-        tree = publish_doctree(text, settings_overrides=_SETTINGS)
-        included = sum(name in _INCLUDED for name in _DIRECTIVE.findall(text))
-        left_out = _shown_only(tree) | {"included file": included}
-        page = publish_from_doctree(tree, writer="html5", settings_overrides=_SETTINGS | {"output_encoding": "unicode"})
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001 - any fault of a library in a text that can be read without it
-        return Document(text, {"markup that can't be read": 1})
-    # Its head gives a page without a title another one.
-    document = document_of_html(str(page).partition("</head>")[2])
-    return Document(document.text, {**table.found(left_out), **document.left_out})
-
-
-def _register(text: str) -> None:
-    """Has docutils know each directive and role of the text, in this process."""
     from docutils.parsers.rst import Directive, directives, roles
     from docutils.parsers.rst.languages import en
 
@@ -111,6 +94,18 @@ def _register(text: str) -> None:
     for name in {first or second for first, second in _ROLE.findall(text)}:
         if name.lower() not in en.roles:
             roles.register_local_role(name, _role)
+    try:
+        tree = publish_doctree(text, settings_overrides=_SETTINGS)
+        included = sum(name in _INCLUDED for name in _DIRECTIVE.findall(text))
+        left_out = _shown_only(tree) | {"included file": included}
+        page = publish_from_doctree(tree, writer="html5", settings_overrides=_SETTINGS | {"output_encoding": "unicode"})
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - any fault of a library in a text that can be read without it
+        return Document(text, {"markup that can't be read": 1})
+    # Its head gives a page without a title another one.
+    document = document_of_html(str(page).partition("</head>")[2])
+    return Document(document.text, {**table.found(left_out), **document.left_out})
 
 
 def _kept(directive: Any) -> "list[Node]":

@@ -241,27 +241,25 @@ class _Threads:
                 for entry in data:
                     yield from self.lines(entry, depth + 1)
         elif _is_issue(data):
-            yield from self._issue(_fields_of(data))
+            fields = _fields_of(data)
+            yield from (f"# {' '.join(_title(fields).split())}", "")
+            for key, value in fields.items():
+                text = _short(value)
+                if text and key not in _TOLD and not _FIELD_LEFT_OUT.fullmatch(key):
+                    yield from (f"{key}: {text}", "")
+            if author := self._who(fields):
+                yield from (f"opened by: {author}", "")
+            yield from self._turns(fields)
+            for name in ("comment", *_LISTS):
+                below = fields.get(name)
+                entries = next(filter(None, map(below.get, _LISTS)), None) if isinstance(below, dict) else below
+                if isinstance(entries, list) and _is_talk(entries):
+                    yield from self._talk([entry for entry in entries if isinstance(entry, dict)])
         elif isinstance(data, dict):
             if title := data.get("channel") or data.get("name") or _title(data):
                 yield from (f"# {title}", "") if isinstance(title, str) else ()
             for name in _LISTS:
                 yield from self.lines(data.get(name), depth + 1)
-
-    def _issue(self, fields: Mapping[str, Any]) -> Iterator[str]:
-        yield from (f"# {' '.join(_title(fields).split())}", "")
-        for key, value in fields.items():
-            text = _short(value)
-            if text and key not in _TOLD and not _FIELD_LEFT_OUT.fullmatch(key):
-                yield from (f"{key}: {text}", "")
-        if author := self._who(fields):
-            yield from (f"opened by: {author}", "")
-        yield from self._turns(fields)
-        for name in ("comment", *_LISTS):
-            below = fields.get(name)
-            entries = next(filter(None, map(below.get, _LISTS)), None) if isinstance(below, dict) else below
-            if isinstance(entries, list) and _is_talk(entries):
-                yield from self._talk([entry for entry in entries if isinstance(entry, dict)])
 
     def _talk(self, messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         """The messages, each reply behind the thread that it belongs to, and what it answers right before it."""

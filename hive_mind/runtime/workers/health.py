@@ -196,7 +196,22 @@ class WorkerServer:
             self._count(1)
             task.add_done_callback(lambda _: self._count(-1))
         if BEATS in request.headers and request.method == "POST" and request.path.startswith("/v1/"):
-            return await _kept_alive(request, task)
+            await asyncio.wait([task], timeout=BEAT_S)
+            if task.done() or "text/event-stream" in request.headers.get("Accept", ""):
+                # A stream of events has beats of its own.
+                await asyncio.wait([task])
+                return _outcome_of(request, task)
+            response = web.StreamResponse(headers={"Content-Type": "application/json"})
+            with suppress(ConnectionError):
+                await response.prepare(request)
+                while not task.done():
+                    await response.write(b" ")
+                    await asyncio.wait([task], timeout=BEAT_S)
+                outcome = _outcome_of(request, task)
+                await response.write(
+                    outcome.body if isinstance(outcome, web.Response) and isinstance(outcome.body, bytes) else b""
+                )
+            return response
         await asyncio.wait([task])
         return _outcome_of(request, task)
 
@@ -318,24 +333,6 @@ def _outcome_of(request: web.Request, task: "asyncio.Future[web.StreamResponse]"
             path = REPLIES if _is_reply(request) else request.path
             _log.error("a request to %s failed", path, exc_info=error)
             return _refused(500, HiveError("this is a defect of the worker; its log says more"))
-
-
-async def _kept_alive(request: web.Request, task: "asyncio.Future[web.StreamResponse]") -> web.StreamResponse:
-    """The reply, with a blank in front of it for each beat that it takes: so its client knows that this process lives."""
-    await asyncio.wait([task], timeout=BEAT_S)
-    if task.done() or "text/event-stream" in request.headers.get("Accept", ""):
-        # A stream of events has beats of its own.
-        await asyncio.wait([task])
-        return _outcome_of(request, task)
-    response = web.StreamResponse(headers={"Content-Type": "application/json"})
-    with suppress(ConnectionError):
-        await response.prepare(request)
-        while not task.done():
-            await response.write(b" ")
-            await asyncio.wait([task], timeout=BEAT_S)
-        outcome = _outcome_of(request, task)
-        await response.write(outcome.body if isinstance(outcome, web.Response) and isinstance(outcome.body, bytes) else b"")
-    return response
 
 
 async def _streamed(request: web.Request, events: AsyncIterator[bytes]) -> web.StreamResponse:

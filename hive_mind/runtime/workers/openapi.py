@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from hive_mind import __version__
-from hive_mind.api.request import KEY_CHARACTERS_MAX, Entry
+from hive_mind.api.request import KEY_CHARACTERS_MAX
 from hive_mind.api.requests import REQUESTS
 from hive_mind.errors import HiveError
 from hive_mind.runtime.workers import MembersSeen, WorkerStatus
@@ -52,7 +52,12 @@ def document() -> Schema:
         "/v1/agents/{agent}/events": {"parameters": [agent], "get": _events()},
     }
     for entry, reply in zip(requests, replies, strict=True):
-        body = _body(_fields(entry, bodies[entry.kind.__name__]["properties"]), *entry.needs) | {"parameters": [_KEY]}
+        fields = {name: bodies[entry.kind.__name__]["properties"][name] for name in entry.fields}
+        for name, bounds in entry.bounds.items():
+            fields[name] = {**fields[name], "minimum": bounds.least, "maximum": bounds.most}
+        for name, words in entry.choices.items():
+            fields[name] = {"type": "string", "enum": list(words)}
+        body = _body(fields, *entry.needs) | {"parameters": [_KEY]}
         operation = _operation(f"agent_{entry.name}", entry.summary, _ok(reply), "agents") | body
         operation["responses"]["200"]["content"] |= {"text/event-stream": {"schema": {"type": "string"}}}
         paths[f"/v1/agents/{{agent}}/{entry.name}"] = {"parameters": [agent], "post": operation}
@@ -73,16 +78,6 @@ def _operation(name: str, summary: str, reply: Schema, tag: str) -> Schema:
     texts = {"summary": first} | ({"description": rest.strip()} if rest.strip() else {})
     success = {"description": "Done.", "content": {"application/json": {"schema": reply}}}
     return {"operationId": name, **texts, "tags": [tag], "responses": {"200": success, **_refusals()}}
-
-
-def _fields(entry: Entry, known: Mapping[str, Schema]) -> Schema:
-    """Those of one request, with their bounds and the words they may be."""
-    fields = {name: known[name] for name in entry.fields}
-    for name, bounds in entry.bounds.items():
-        fields[name] = {**fields[name], "minimum": bounds.least, "maximum": bounds.most}
-    for name, words in entry.choices.items():
-        fields[name] = {"type": "string", "enum": list(words)}
-    return fields
 
 
 def _without_false(schema: Any) -> Any:

@@ -74,38 +74,28 @@ async def run_worker(
             stack.callback(looking.cancel)
             try:
                 with _redacted(config, handler):
-                    await _run(config, sha256(body).hexdigest(), settings, contact, stop, stack, further, hosting)
+                    digest = sha256(body).hexdigest()
+                    set_variables({name: resolved_here(value, home=Path(config.home)) for name, value in config.env.items()})
+                    sys.setswitchinterval(_SWITCH_S)
+                    host, token = settings.http_host, secret("WORKER_TOKEN") or secrets.token_urlsafe(32)
+                    if not is_loopback(host) and not secret("WORKER_TOKEN"):
+                        raise InvalidInput(f"to listen on {host} a worker needs a token of yours: set HIVE_MIND_WORKER_TOKEN")
+                    if config.seen.trace:
+                        stack.callback(send_spans(config.seen.trace, f"hive-mind {config.fleet} {config.process}", __version__))
+                    worker = await open_worker(config, _log.info, digest, hosting)
+                    stack.push_async_callback(worker.close)
+                    server = await serve_worker(
+                        worker, host, config.seen.port, token, further(config, token), settings.http_requests_max
+                    )
+                    stack.push_async_callback(server.close)
+                    stack.callback(worker.drain)
+                    await asyncio.to_thread(_note, contact, config, server.port, token, digest)
+                    await worker.run_until(stop)
+                    _log.info("%s: finishing", config.process)
             except HiveError as error:
                 _log.error("%s: %s", config.process, error)
                 raise
         contact.unlink(missing_ok=True)
-
-
-async def _run(
-    config: WorkerConfig,
-    digest: str,
-    settings: Settings,
-    contact: Path,
-    stop: asyncio.Event,
-    stack: AsyncExitStack,
-    further: Further,
-    hosting: Hosting,
-) -> None:
-    set_variables({name: resolved_here(value, home=Path(config.home)) for name, value in config.env.items()})
-    sys.setswitchinterval(_SWITCH_S)
-    host, token = settings.http_host, secret("WORKER_TOKEN") or secrets.token_urlsafe(32)
-    if not is_loopback(host) and not secret("WORKER_TOKEN"):
-        raise InvalidInput(f"to listen on {host} a worker needs a token of yours: set HIVE_MIND_WORKER_TOKEN")
-    if config.seen.trace:
-        stack.callback(send_spans(config.seen.trace, f"hive-mind {config.fleet} {config.process}", __version__))
-    worker = await open_worker(config, _log.info, digest, hosting)
-    stack.push_async_callback(worker.close)
-    server = await serve_worker(worker, host, config.seen.port, token, further(config, token), settings.http_requests_max)
-    stack.push_async_callback(server.close)
-    stack.callback(worker.drain)
-    await asyncio.to_thread(_note, contact, config, server.port, token, digest)
-    await worker.run_until(stop)
-    _log.info("%s: finishing", config.process)
 
 
 def _note(path: Path, config: WorkerConfig, port: int, token: str, digest: str) -> None:

@@ -100,14 +100,13 @@ class Worker:
 
     def status(self) -> WorkerStatus:
         """All of it at this moment, without the values of credentials."""
-        return redacted_status(self._status(), self._hidden)
-
-    def _status(self) -> WorkerStatus:
         nodes = tuple(msgspec.structs.replace(node.status(), **self._dates(node)) for node in self._nodes.values())
         troubles = dict.fromkeys(node.error for node in nodes if node.error)
         with self._process.oneshot():
             memory_bytes, times = self._process.memory_info().rss, self._process.cpu_times()
-        return WorkerStatus(
+        home = Path(self.config.home)
+        folders = [home, home / "hives" / self.config.hive.id, *(home / "agents" / agent.name for agent in self.config.agents)]
+        status = WorkerStatus(
             process=self.config.process,
             pid=os.getpid(),
             config=self._digest,
@@ -119,13 +118,10 @@ class Worker:
             memory_bytes=memory_bytes,
             cpu_s=times.user + times.system,
             error=self._error or "; ".join(troubles),
-            rooms=rooms(self._folders()) if self.config.models.store != "memory" else (),
+            rooms=rooms(folders) if self.config.models.store != "memory" else (),
             notices=(*(self._host.notices if self._host else ()), *(node.notice for node in nodes if node.notice)),
         )
-
-    def _folders(self) -> list[Path]:
-        home = Path(self.config.home)
-        return [home, home / "hives" / self.config.hive.id, *(home / "agents" / agent.name for agent in self.config.agents)]
+        return redacted_status(status, self._hidden)
 
     def figures(self) -> list[NodeFigures]:
         return [figures for node in self._nodes.values() for figures in node.figures()]

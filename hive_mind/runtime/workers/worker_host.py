@@ -52,7 +52,23 @@ def with_values(config: WorkerConfig) -> WorkerConfig:
         mcp=tuple(_served(mcp_config, home) for mcp_config in config.mcp),
         agents=tuple(_agent(agent, home) for agent in config.agents),
     )
-    _check(worker_config)
+    settings, models = settings_of(worker_config), ModelsConfig()
+    backends.load("store", settings.store)
+    if settings.embed != models.embed:
+        backends.load("embed", settings.embed)
+    vector_arms(settings)
+    if worker_config.review.rules:
+        from hive_mind.agents.judging.rules_at_work import rules_of
+
+        rules_of(worker_config.review)
+    placed = [name for node in worker_config.nodes for name in node.agents]
+    names = {agent.name for agent in worker_config.agents}
+    if len(names) < len(worker_config.agents) or sorted(placed) != sorted(names):
+        raise InvalidInput("each agent of a worker has a name of its own and belongs to one of its nodes")
+    for name in names:
+        database_path(settings, name)
+    if is_shared(worker_config.hive.topology):
+        backends.load("bus", address_of(worker_config.bus.url).backend)
     return worker_config
 
 
@@ -167,24 +183,3 @@ def _agent(agent: AgentConfig, home: Path) -> AgentConfig:
 
 def _values(part: object, home: Path, *fields: str) -> dict[str, Any]:
     return {field: resolved_here(getattr(part, field), home=home) for field in fields}
-
-
-def _check(config: WorkerConfig) -> None:
-    """Problems are reported before anything is opened."""
-    settings, models = settings_of(config), ModelsConfig()
-    backends.load("store", settings.store)
-    if settings.embed != models.embed:
-        backends.load("embed", settings.embed)
-    vector_arms(settings)
-    if config.review.rules:
-        from hive_mind.agents.judging.rules_at_work import rules_of
-
-        rules_of(config.review)
-    placed = [name for node in config.nodes for name in node.agents]
-    names = {agent.name for agent in config.agents}
-    if len(names) < len(config.agents) or sorted(placed) != sorted(names):
-        raise InvalidInput("each agent of a worker has a name of its own and belongs to one of its nodes")
-    for name in names:
-        database_path(settings, name)
-    if is_shared(config.hive.topology):
-        backends.load("bus", address_of(config.bus.url).backend)

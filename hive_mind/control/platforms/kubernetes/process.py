@@ -179,15 +179,6 @@ def process_objects(source: Source, worker: Contained) -> Iterator[dict[str, Any
         "metadata": metadata(source, worker.name, labels),
         "data": {image.CONFIG_FILE: config},
     }
-    yield {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": metadata(source, worker.name, labels),
-        "spec": _set(source, worker, labels, hashlib.sha256(config.encode()).hexdigest()),
-    }
-
-
-def _set(source: Source, worker: Contained, labels: dict[str, str], digest: str) -> dict[str, Any]:
     platform = source.manifest.spec.platform
     is_kept = platform.storage == "persistent"
     spec: dict[str, Any] = {
@@ -197,7 +188,8 @@ def _set(source: Source, worker: Contained, labels: dict[str, str], digest: str)
             # A changed configuration is a changed pod, and so is another key.
             "metadata": {
                 "labels": labels,
-                "annotations": {"hive-mind.io/config": digest} | ({"hive-mind.io/key": worker.key} if worker.key else {}),
+                "annotations": {"hive-mind.io/config": hashlib.sha256(config.encode()).hexdigest()}
+                | ({"hive-mind.io/key": worker.key} if worker.key else {}),
             },
             "spec": _pod(source, worker),
         },
@@ -208,7 +200,12 @@ def _set(source: Source, worker: Contained, labels: dict[str, str], digest: str)
         # Memory goes when a person says so.
         spec["persistentVolumeClaimRetentionPolicy"] = {"whenDeleted": "Retain", "whenScaled": "Retain"}
         spec["volumeClaimTemplates"] = [_claim(platform.storage_gb, labels)]
-    return spec
+    yield {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": metadata(source, worker.name, labels),
+        "spec": spec,
+    }
 
 
 def _claim(gigabytes: int, labels: dict[str, str]) -> dict[str, Any]:
@@ -260,6 +257,9 @@ def _container(source: Source, worker: Contained) -> dict[str, Any]:
     if worker.key:
         mounts.append({"name": "keys", "mountPath": image.PUBLIC_KEYS, "readOnly": True})
         mounts.append({"name": "key", "mountPath": image.OWN_KEY_FOLDER, "readOnly": True})
+    memory = f"{worker.memory_mb}Mi"
+    cpu = f"{max(round(worker.cpu * 1000), 1)}m" if worker.cpu else _CPU
+    limits = {"cpu": cpu, "memory": memory} if worker.cpu else {"memory": memory}
     return {
         "name": "worker",
         "image": source.manifest.spec.platform.image,
@@ -269,7 +269,7 @@ def _container(source: Source, worker: Contained) -> dict[str, Any]:
         "startupProbe": _probe("/healthz", _START),
         "livenessProbe": _probe("/healthz", _LIVE),
         "readinessProbe": _probe("/readyz", _READY),
-        "resources": _resources(worker),
+        "resources": {"requests": {"cpu": cpu, "memory": memory}, "limits": limits},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "privileged": False,
@@ -290,14 +290,6 @@ def _variables(source: Source, worker: Contained) -> Iterator[dict[str, Any]]:
 
 def _probe(path: str, pace: dict[str, int]) -> dict[str, Any]:
     return {"httpGet": {"path": path, "port": HTTP}, **pace}
-
-
-def _resources(worker: Contained) -> dict[str, Any]:
-    """As much memory as it may take is kept for it; a processor is shared unless somebody said how much of it."""
-    memory = f"{worker.memory_mb}Mi"
-    cpu = f"{max(round(worker.cpu * 1000), 1)}m" if worker.cpu else _CPU
-    limits = {"cpu": cpu, "memory": memory} if worker.cpu else {"memory": memory}
-    return {"requests": {"cpu": cpu, "memory": memory}, "limits": limits}
 
 
 def _volumes(source: Source, worker: Contained) -> Iterator[dict[str, Any]]:
