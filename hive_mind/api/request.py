@@ -99,21 +99,18 @@ class Entry:
             request: Request = converted(present, self.kind)
         # Half a surrogate pair is no word of a choice, and can't be encoded to be compared with one.
         except (msgspec.ValidationError, UnicodeEncodeError) as error:
-            self._refuse(present)
+            if unknown := sorted(present.keys() - set(self.fields)):
+                raise InvalidInput(f"{self.name} has no field {unknown[0][:40]!r}; it has {', '.join(self.fields)}") from error
+            if missing := [name for name in self.needs if name not in present]:
+                raise InvalidInput(f"{self.name} needs the field {missing[0]!r}") from error
+            self._refuse_out_of_bounds(present)
+            for name, words in self.choices.items():
+                if name in present and present[name] not in words:
+                    message = f"`{name}` is one of {', '.join(words)}, not {shown_value(present[name])!r}"
+                    raise InvalidInput(message) from error
             raise InvalidInput(f"no request: {error}") from error
         self._refuse_out_of_bounds(present)
         return request
-
-    def _refuse(self, present: Mapping[str, object]) -> None:
-        """Raises `InvalidInput` for fields that make no request, in words that say what would."""
-        if unknown := sorted(present.keys() - set(self.fields)):
-            raise InvalidInput(f"{self.name} has no field {unknown[0][:40]!r}; it has {', '.join(self.fields)}")
-        if missing := [name for name in self.needs if name not in present]:
-            raise InvalidInput(f"{self.name} needs the field {missing[0]!r}")
-        self._refuse_out_of_bounds(present)
-        for name, words in self.choices.items():
-            if name in present and present[name] not in words:
-                raise InvalidInput(f"`{name}` is one of {', '.join(words)}, not {shown_value(present[name])!r}")
 
     def _refuse_out_of_bounds(self, present: Mapping[str, object]) -> None:
         for name, bounds in self.bounds.items():

@@ -21,7 +21,7 @@ from hive_mind.cli.asking.asked import (
     refuse_kept_open,
 )
 from hive_mind.cli.asking.quick_ask import Reply, show_hits, show_note
-from hive_mind.cli.learning import STDIN, FileLines, lines_of, refuse_replacing, source_named
+from hive_mind.cli.learning import STDIN, FileLines, lines_of, refuse_replacing, source_of
 from hive_mind.cli.options import (
     Format,
     Group,
@@ -107,7 +107,10 @@ async def _retract_fact(agent: AnsweringAgent, id_: str, yes: bool, output: Form
 
 async def _retract_source(agent: AnsweringAgent, source: str, yes: bool, output: Format) -> None:
     counts = {row["source"]: row["facts"] for row in (await agent.call("sources", query=""))["sources"]}
-    name = source_named(printable(source), counts)
+    # By its name, or by the path of its file.
+    names = (printable(source), source_of(Path(printable(source))))
+    if (name := next((name for name in names if name in counts), None)) is None:
+        raise InvalidInput(f"nothing was learned from {names[0]!r}: `hive-mind sources` lists what was")
     if not yes and not is_confirmed("retract", f"Retract {counted(counts[name], 'fact')} of {shown_source(name)}?"):
         show("Kept.")
         return

@@ -107,11 +107,22 @@ def settings_for(
 ) -> Settings:
     """The settings of the environment with what the command line says instead. Raises `InvalidInput`."""
     settings = Settings.from_environment(environment)
-    _refuse_file(home or settings.home)
-    refuse_unwritable_name((home or settings.home).absolute(), "rename it, or give --home (or HIVE_MIND_HOME) another folder")
+    home = home or settings.home
+    # A file where the folder is to be would otherwise look like an agent that has learned nothing.
+    for path in (home, *home.parents):
+        try:
+            mode = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise InvalidInput(f"{home}: {reason_of(error)}: give --home (or HIVE_MIND_HOME) another folder") from error
+        if not S_ISDIR(mode):
+            raise InvalidInput(f"{path} is a file: give --home (or HIVE_MIND_HOME) a folder, which need not exist yet")
+        break
+    refuse_unwritable_name(home.absolute(), "rename it, or give --home (or HIVE_MIND_HOME) another folder")
     return replace(
         settings,
-        home=home or settings.home,
+        home=home,
         embed=embed or settings.embed,
         embed_model=model or settings.embed_model,
         lock_wait_s=max(settings.lock_wait_s, LOCK_WAIT_S),
@@ -179,20 +190,6 @@ def _unknown(settings: Settings, agent: str) -> str:
     names = kept_agents(settings)
     there = f"; --agent chooses one that has: {first_of(names, IN_A_LINE)}" if names else ""
     return f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}{there}"
-
-
-def _refuse_file(home: Path) -> None:
-    """A file where the folder is to be would otherwise look like an agent that has learned nothing."""
-    for path in (home, *home.parents):
-        try:
-            mode = path.stat().st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            raise InvalidInput(f"{home}: {reason_of(error)}: give --home (or HIVE_MIND_HOME) another folder") from error
-        if not S_ISDIR(mode):
-            raise InvalidInput(f"{path} is a file: give --home (or HIVE_MIND_HOME) a folder, which need not exist yet")
-        return
 
 
 def _is_real(text: str) -> bool:

@@ -1,14 +1,16 @@
 """`hive-mind stats`, `sources` and `reembed`: what an agent's memory holds, in figures, its sources and its vectors."""
 
 import asyncio
+import os
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import AnsweringAgent, AnyAgent, AnyEmbeddingAgent, AskedFacts, asked_agent, refuse_kept_open
-from hive_mind.cli.learning import left_out_text, path_of_source
+from hive_mind.cli.learning import left_out_text, source_of
 from hive_mind.cli.options import Format, Group, for_reading
 from hive_mind.cli.output import (
     ProgressPrinter,
@@ -48,7 +50,10 @@ group = Group()
 async def sources(below: Below = "", *, at: AnyAgent) -> None:
     """List the sources: when each was learned, its current and former facts, and what was left out."""
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
-        known_sources = await _sources(agent, printable(below)) or (below and await _sources(agent, path_of_source(below))) or []
+        known_sources = await _sources(agent, printable(below))
+        if below and not known_sources:
+            # A path, whole, and a folder's with its end, so that it is no other's beginning.
+            known_sources = await _sources(agent, source_of(Path(below)) + (os.sep if below.endswith(os.sep) else ""))
     if at.output is Format.JSON:
         show_json([{**plain(source), "learned_at": _when(source).isoformat(timespec="seconds")} for source in known_sources])
     elif not known_sources:

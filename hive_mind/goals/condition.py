@@ -119,8 +119,7 @@ class _Compiler:
     def _slice(self, container: Value, node: ast.Slice, depth: int) -> Value:
         if node.step is not None:
             raise ConditionError("a slice has a beginning and an end, and no step")
-        begin = self.value(node.lower, depth) if node.lower else _nothing
-        end = self.value(node.upper, depth) if node.upper else _nothing
+        begin, end = (self.value(bound, depth) if bound else lambda _: None for bound in (node.lower, node.upper))
 
         def read(meter: Meter) -> object:
             value = _container(container(meter))
@@ -239,7 +238,8 @@ class _Compiler:
             return self._matches(node, depth)
         arguments = self._values(node.args, depth)
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHOD_NAMES:
-            return _method(self.value(node.func.value, depth), node.func.attr, arguments)
+            whole, method = self.value(node.func.value, depth), node.func.attr
+            return lambda meter: call_method(meter, whole(meter), method, [argument(meter) for argument in arguments])
         function = FUNCTIONS.get(name)
         if function is None:
             raise ConditionError(_not_callable(node.func))
@@ -307,18 +307,10 @@ def _go_through(meter: Meter, names: dict[str, object], loops: Sequence[_Loop], 
             _go_through(meter, names, inner, take) if inner else take()
 
 
-def _method(value: Value, name: str, arguments: Sequence[Value]) -> Value:
-    return lambda meter: call_method(meter, value(meter), name, [argument(meter) for argument in arguments])
-
-
 def _container(value: Any) -> Any:
     if not isinstance(value, str | list | tuple | dict):
         raise ConditionError(f"{type(value).__name__} has no parts: only texts, lists and mappings have")
     return value
-
-
-def _nothing(meter: Meter) -> None:
-    del meter
 
 
 def _not_callable(function: ast.expr) -> str:

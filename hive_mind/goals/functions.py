@@ -152,12 +152,12 @@ def _compared(compare: Callable[..., bool]) -> Binary:
     return compared
 
 
-def _identical(compare: Callable[..., bool]) -> Binary:
-    def compared(meter: Meter, left: object, right: object) -> object:
+def _one_step(calculate: Callable[..., object]) -> Callable[..., object]:
+    def calculated(meter: Meter, *values: object) -> object:
         meter.pay()
-        return compare(left, right)
+        return calculate(*values)
 
-    return compared
+    return calculated
 
 
 def _kind(value: object) -> str:
@@ -180,8 +180,8 @@ COMPARISONS: Mapping[type[ast.cmpop], Binary] = {
     ast.LtE: _compared(operator.le),
     ast.Gt: _compared(operator.gt),
     ast.GtE: _compared(operator.ge),
-    ast.Is: _identical(operator.is_),
-    ast.IsNot: _identical(operator.is_not),
+    ast.Is: _one_step(operator.is_),
+    ast.IsNot: _one_step(operator.is_not),
     ast.In: is_in,
     ast.NotIn: lambda meter, value, container: not is_in(meter, value, container),
 }
@@ -226,18 +226,13 @@ def call_method(meter: Meter, value: Any, name: str, arguments: Sequence[object]
     else:
         meter.pay_for_all(value)
     if name == "index" and not isinstance(value, str):
-        return _index(value, arguments)
+        # Python would write down whatever it did not find, however large.
+        if len(arguments) != 1:
+            raise ConditionError("index() of a list takes what is looked for, and nothing else")
+        if arguments[0] not in value:
+            raise ConditionError(f"there is no {shown(arguments[0])} in the list")
     outcome = getattr(value, name)(*arguments)
     return list(outcome) if name in ("keys", "values", "items") else outcome
-
-
-def _index(values: Sequence[object], arguments: Sequence[object]) -> int:
-    """Python would write down whatever it did not find, however large."""
-    if len(arguments) != 1:
-        raise ConditionError("index() of a list takes what is looked for, and nothing else")
-    if arguments[0] not in values:
-        raise ConditionError(f"there is no {shown(arguments[0])} in the list")
-    return values.index(arguments[0])
 
 
 def _str(meter: Meter, value: object = "") -> str:
@@ -269,11 +264,6 @@ def _check_digits(meter: Meter, value: object) -> None:
     meter.pay()
     if isinstance(value, str) and len(value) > _DIGITS_MAX:
         raise ConditionError(f"a number has more than {_DIGITS_MAX} digits")
-
-
-def _bool(meter: Meter, value: object = False) -> bool:
-    meter.pay()
-    return bool(value)
 
 
 def _abs(meter: Meter, value: object) -> object:
@@ -317,7 +307,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "abs": _abs,
     "all": lambda meter, values: all(elements(meter, values)),
     "any": lambda meter, values: any(elements(meter, values)),
-    "bool": _bool,
+    "bool": _one_step(bool),
     "float": _float,
     "int": _int,
     "isinstance": _isinstance,

@@ -102,7 +102,27 @@ def memory_server(agent: ServedAgent, *, allows_retract: bool = False) -> MCPSer
             name="retract",
             annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True),
         )
-    _add_resources(server, tools, agent)
+
+    @server.resource("hive://status", mime_type="application/json", description="The agent of this memory, and its state.")
+    async def status() -> str:
+        return await _json(tools.status())
+
+    @server.resource("hive://agents/{name}", mime_type="application/json", description="How an agent of the same fleet is.")
+    async def one_agent(name: str) -> str:
+        return await _json(agent.status_of(name))
+
+    @server.resource("hive://facts/{id}/history", mime_type="application/json", description="Its successors and predecessors.")
+    async def history(id: str) -> str:
+        return await _json(history_of(agent, id))
+
+    @server.resource("hive://conflicts", mime_type="application/json", description="Facts that can't both be true.")
+    async def conflicts() -> str:
+        return await _json(tools.conflicts())
+
+    @server.resource("hive://facts/{id}", mime_type="application/json", description="A fact and where it comes from.")
+    async def fact(id: str) -> str:
+        return await _json(tools.why(id))
+
     add(server)
     return server
 
@@ -229,28 +249,6 @@ async def _progress_in(context: Context) -> AsyncIterator[Progress]:
         yield lambda done, total: reports.append(asyncio.create_task(context.report_progress(done, total)))
     finally:
         await asyncio.gather(*reports, return_exceptions=True)
-
-
-def _add_resources(server: MCPServer, tools: _Tools, agent: ServedAgent) -> None:
-    @server.resource("hive://status", mime_type="application/json", description="The agent of this memory, and its state.")
-    async def status() -> str:
-        return await _json(tools.status())
-
-    @server.resource("hive://agents/{name}", mime_type="application/json", description="How an agent of the same fleet is.")
-    async def one_agent(name: str) -> str:
-        return await _json(agent.status_of(name))
-
-    @server.resource("hive://facts/{id}/history", mime_type="application/json", description="Its successors and predecessors.")
-    async def history(id: str) -> str:
-        return await _json(history_of(agent, id))
-
-    @server.resource("hive://conflicts", mime_type="application/json", description="Facts that can't both be true.")
-    async def conflicts() -> str:
-        return await _json(tools.conflicts())
-
-    @server.resource("hive://facts/{id}", mime_type="application/json", description="A fact and where it comes from.")
-    async def fact(id: str) -> str:
-        return await _json(tools.why(id))
 
 
 async def _json(value: Awaitable[Any]) -> str:

@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
@@ -64,19 +64,6 @@ def source_of(path: Path) -> str:
     """The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself."""
     # Not Path.resolve, which ends everything at a link that leads to itself.
     return printable(os.path.realpath(path))
-
-
-def path_of_source(text: str) -> str:
-    """The beginning of sources that a path means: whole, and a folder's with its end, so that it is no other's beginning."""
-    return source_of(Path(text)) + (os.sep if text.endswith(os.sep) else "") if text else ""
-
-
-def source_named(text: str, sources: Container[str]) -> str:
-    """A source by its name, or by the path of its file. Raises `InvalidInput`."""
-    for name in (text, source_of(Path(text))):
-        if name in sources:
-            return name
-    raise InvalidInput(f"nothing was learned from {text!r}: `hive-mind sources` lists what was")
 
 
 def read_stdin(bytes_max: int = -1) -> bytes:

@@ -110,7 +110,16 @@ async def _learn(
             files = counted(len(sources_gone), "file that was learned is", "files that were learned are")
             advice = "learn the folder with --replace to make that former"
             say(f"note: {files} gone from there and still vouched for; {advice}", "yellow")
-    _print_tally(tally, agent.name, output)
+    if output is Format.JSON:
+        show_json(
+            {"agent": agent.name, "added": tally.added, "confirmed": tally.confirmed, "former": tally.former}
+            | {"files": tally.learned, "skipped": tally.skipped, "passed_over": tally.passed_over}
+            | {"withdrawn": tally.withdrawn}
+        )
+    else:
+        show_learned(tally.learned)
+        if tally.skipped:
+            say(f"{len(tally.skipped)} skipped, see above")
     if tally.skipped:
         raise typer.Exit(FAILED)
 
@@ -119,19 +128,6 @@ def _passed_over(files: Sequence[Mapping[str, str]]) -> str:
     rest = len(files) - _NAMED_MAX
     names = ", ".join(f"{shown_source(file['file'])} ({file['reason']})" for file in files[:_NAMED_MAX])
     return f"left out (name a file to learn it all the same): {names}" + (f" and {rest} more" if rest > 0 else "")
-
-
-def _print_tally(tally: Tally, agent: str, output: Format) -> None:
-    if output is Format.JSON:
-        show_json(
-            {"agent": agent, "added": tally.added, "confirmed": tally.confirmed, "former": tally.former}
-            | {"files": tally.learned, "skipped": tally.skipped, "passed_over": tally.passed_over}
-            | {"withdrawn": tally.withdrawn}
-        )
-        return
-    show_learned(tally.learned)
-    if tally.skipped:
-        say(f"{len(tally.skipped)} skipped, see above")
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class RunningMember:
         self._eraser = Eraser(self.plan.name, self.runner)
         self._notices: set[asyncio.Task[None]] = set()
         """Memories that hear just now that others have their facts."""
-        self.closing.push_async_callback(self._all_heard)
+        self.closing.push_async_callback(lambda: asyncio.gather(*self._notices))
         self.closing.push_async_callback(self.runner.close)
         self.has_entered = False
         """Whether it has been a member since it was started."""
@@ -158,9 +158,6 @@ class RunningMember:
         task = asyncio.ensure_future(memory.on_shared(fact_ids))
         self._notices.add(task)
         task.add_done_callback(self._notices.discard)
-
-    async def _all_heard(self) -> None:
-        await asyncio.gather(*self._notices)
 
     def _has_lost(self) -> bool:
         return self.member.is_ready and self.member.node.partitions.has_lost
