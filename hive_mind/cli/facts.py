@@ -182,7 +182,7 @@ async def list_facts(
     limit = _LISTED if limit is None else limit
     async with asked_agent(at.settings(), at.fleet, at.agent) as agent:
         facts = await AskedFacts(agent).listed(concept, limit)
-        # What it holds is all that it can be asked for: there is no hive around it.
+        # Without a hive around it, it can be asked for what it holds, and no more.
         is_alone = agent.fleet in ("", RESIDENT)
         total = (await AskedFacts(agent).statistics()).facts if len(facts) == limit and is_alone else 0
     if at.output is Format.JSON:

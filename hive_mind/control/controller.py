@@ -46,7 +46,7 @@ class HiveController:
     """One fleet; made by `open`."""
 
     def __init__(self, folder: FleetFolder, report: Report, around: Surroundings) -> None:
-        self.folder, self._report, self._around = folder, report, around
+        self._folder, self._report, self._around = folder, report, around
         self._sources = SourceReader()
         self._kept = KeptFacts(folder.home)
         self._platforms: dict[str, Platform] = {}
@@ -63,12 +63,16 @@ class HiveController:
             for platform in controller._platforms.values():
                 await platform.close()
 
+    @property
+    def folder(self) -> FleetFolder:
+        return self._folder
+
     def source(self, revision: int | None = None) -> Source:
         """The manifest that was applied last, or that of a revision. Raises `InvalidInput` where there is none."""
-        state = self.folder.state()
-        text = self.folder.manifest_text(revision)
-        folder = state.folders.get(revision or state.revision, state.folder) or str(self.folder.path)
-        name = self.folder.fleet if revision is None else f"{self.folder.fleet} revision {revision}"
+        state = self._folder.state()
+        text = self._folder.manifest_text(revision)
+        folder = state.folders.get(revision or state.revision, state.folder) or str(self._folder.path)
+        name = self._folder.fleet if revision is None else f"{self._folder.fleet} revision {revision}"
         return read_text(text, Path(folder), name)
 
     async def plan(self, source: Source) -> Plan:
@@ -90,14 +94,14 @@ class HiveController:
         changed.
         """
         self._check(source)
-        refuse_unresolved(source, self.folder.home)
+        refuse_unresolved(source, self._folder.home)
         patience = self._around.patience(timeout_s)
         revision = self._revision()
         async with self._changing() as has_waited:
             converging = await self._converging(source, allow_data_loss=allow_data_loss)
             look = await converging.look(is_before_apply=True)
             if look.plan and (has_waited or self._revision() != revision):
-                raise FleetChanged(self.folder.fleet, summary(look.plan.actions))
+                raise FleetChanged(self._folder.fleet, summary(look.plan.actions))
             on_plan(look.plan)
             converging.refuse_loss(look.plan)
             await converging.refuse_unreachable(look)
@@ -106,14 +110,14 @@ class HiveController:
             return await converging.run(patience)
 
     async def status(self) -> FleetStatus:
-        state = self.folder.state()
-        status = fleet_status(self.folder.fleet, state, await self.observe())
+        state = self._folder.state()
+        status = fleet_status(self._folder.fleet, state, await self.observe())
         return await asyncio.to_thread(self._at_rest if status.phase == "Stopped" else self._kept.filled_in, status)
 
     async def observe(self) -> Mapping[str, Running]:
-        if not self.folder.exists:
+        if not self._folder.exists:
             return {}
-        return await (await self._platform(self.folder.state().platform)).observe()
+        return await (await self._platform(self._folder.state().platform)).observe()
 
     async def call(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Put a request of `api.requests` to an agent; "" for any that is ready."""
@@ -127,34 +131,34 @@ class HiveController:
 
     async def _host_of(self, agent: str) -> tuple[Platform, str, str]:
         """The platform, the process and the name of an agent; "" for any that is ready."""
-        state, name = self.folder.state(), agent or await self._any_agent()
+        state, name = self._folder.state(), agent or await self._any_agent()
         if name not in (hosts := state.hosts):
             hosts_shown = ", ".join(sorted(hosts)) or "none"
-            raise InvalidInput(f"fleet {self.folder.fleet!r} has no agent {name!r}; it has: {hosts_shown}")
+            raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent {name!r}; it has: {hosts_shown}")
         return await self._platform(state.platform), hosts[name], name
 
     async def members(self) -> list[HiveMember]:
         self._refuse_unknown()
         processes = await self.observe()
-        views = await Members(await self._platform(self.folder.state().platform), time.monotonic).seen(processes)
+        views = await Members(await self._platform(self._folder.state().platform), time.monotonic).seen(processes)
         return hive_members([view for views_of_process in views.values() for view in views_of_process])
 
     async def evict(self, member: str, *, is_forced: bool = False, timeout_s: float = TIMEOUT_S) -> Evicted:
         """Put a member out of the hive for good; others take over what it held. Raises `HiveError` where nothing was done."""
         self._refuse_unknown()
         async with self._changing():
-            state = self.folder.state()
+            state = self._folder.state()
             process = next((name for name, nodes in state.allocation.items() if member in nodes), "")
             members = Members(await self._platform(state.platform), time.monotonic)
             evicted = await members.evict(member, await self.observe(), process, is_forced=is_forced, timeout_s=timeout_s)
-            keys = KeyFolder(self.folder.path / "keys", self.folder.fleet)
+            keys = KeyFolder(self._folder.path / "keys", self._folder.fleet)
             await asyncio.to_thread(shut_out, member, keys, self._report)
             return evicted
 
     async def remains(self) -> Remains:
         """The remains that `refound` would begin with, as they are now. Raises `HiveError`."""
         self._refuse_unknown()
-        return await remains(self.folder.home, self.folder.state())
+        return await remains(self._folder.home, self._folder.state())
 
     async def refound(self, *, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Found the hive again, with the same topology, from the journals there are; what none of them has is lost.
@@ -163,31 +167,31 @@ class HiveController:
         """
         self._refuse_unknown()
         patience, source = self._around.patience(timeout_s), self.source()
-        refuse_unresolved(source, self.folder.home)
+        refuse_unresolved(source, self._folder.home)
         async with self._changing():
-            await remains(self.folder.home, self.folder.state())
+            await remains(self._folder.home, self._folder.state())
             converging = await self._converging(source, allow_data_loss=True)
             converging.remembered.keep(is_refounding=True, is_stopped=False, drained=())
             return await converging.run(patience)
 
     def process_of(self, name: str) -> str:
         """The process of this name, or that of the agent of this name. Raises `InvalidInput`."""
-        state = self.folder.state()
+        state = self._folder.state()
         if process := name if name in state.allocation else state.hosts.get(name):
             return process
         hosts_shown = ", ".join(sorted(state.allocation)) or "none"
-        raise InvalidInput(f"fleet {self.folder.fleet!r} has no agent or process {name!r}; processes: {hosts_shown}")
+        raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent or process {name!r}; processes: {hosts_shown}")
 
     async def delete(self, *, purge: bool = False, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Stop everything; memory stays, unless it is purged. Raises `HiveError` where something can't be stopped."""
         self._refuse_unknown()
         async with self._changing():
-            remembered = Remembered(self.folder)
+            remembered = Remembered(self._folder)
             remembered.keep(is_stopped=True)
             plan = plans.removal(await self.observe(), is_purge=purge)
             problems = await self._stopped(remembered, timeout_s)
             if not problems:
-                await self._around.stop_bus(self.folder.path)
+                await self._around.stop_bus(self._folder.path)
             if purge and not problems:
                 problems = await self._purged_bus(remembered.state.hives)
             if purge and not problems:
@@ -203,9 +207,9 @@ class HiveController:
         return await self.apply(other_source, allow_data_loss=allow_data_loss, timeout_s=timeout_s)
 
     async def undo(self, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
-        revisions = self.folder.kept_revisions()
+        revisions = self._folder.kept_revisions()
         if len(revisions) < 2:
-            raise InvalidInput(f"fleet {self.folder.fleet!r} has no former revision")
+            raise InvalidInput(f"fleet {self._folder.fleet!r} has no former revision")
         return await self.apply(self.source(revisions[-2]), allow_data_loss=allow_data_loss, timeout_s=timeout_s)
 
     async def restart(self, agent: str | None = None, *, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
@@ -213,7 +217,7 @@ class HiveController:
         self._refuse_unknown()
         patience = self._around.patience(timeout_s)
         source = self.source()
-        refuse_unresolved(source, self.folder.home)
+        refuse_unresolved(source, self._folder.home)
         async with self._changing():
             converging = await self._converging(source)
             names = [self.process_of(agent)] if agent else None
@@ -242,7 +246,7 @@ class HiveController:
             await pause(stop, period_s)
 
     async def _watch_once(self, watching: Watching) -> None:
-        state = self.folder.state() if self.folder.exists else None
+        state = self._folder.state() if self._folder.exists else None
         if state is None or state.is_stopped or state.revision == 0:
             return
         async with self._changing(wait_s=0.0):
@@ -253,38 +257,38 @@ class HiveController:
         topology = status.topology
         with suppress(HiveError, OSError):
             topology = self.source().manifest.spec.topology.kind
-        facts = sum(map(self._kept.of, self.folder.state().agents))
+        facts = sum(map(self._kept.of, self._folder.state().agents))
         return msgspec.structs.replace(self._kept.filled_in(status), topology=topology, facts=facts)
 
     def _revision(self) -> int:
-        return self.folder.state().revision if self.folder.exists else 0
+        return self._folder.state().revision if self._folder.exists else 0
 
     def _check(self, source: Source) -> None:
-        if source.manifest.metadata.name != self.folder.fleet:
-            raise InvalidInput(f"this manifest is of {source.manifest.metadata.name!r}, not of {self.folder.fleet!r}")
-        refuse_taken_names(self.folder, {agent.name for agent in expanded(source.manifest)}, source.name)
+        if source.manifest.metadata.name != self._folder.fleet:
+            raise InvalidInput(f"this manifest is of {source.manifest.metadata.name!r}, not of {self._folder.fleet!r}")
+        refuse_taken_names(self._folder, {agent.name for agent in expanded(source.manifest)}, source.name)
         refuse_uninstalled(source.manifest)
 
     def _refuse_unknown(self) -> None:
-        if not self.folder.exists:
-            names = ", ".join(fleets(self.folder.home)) or "none"
-            raise InvalidInput(f"there is no fleet {self.folder.fleet!r} in {self.folder.home}; there are: {names}")
+        if not self._folder.exists:
+            names = ", ".join(fleets(self._folder.home)) or "none"
+            raise InvalidInput(f"there is no fleet {self._folder.fleet!r} in {self._folder.home}; there are: {names}")
 
     @asynccontextmanager
     async def _changing(self, wait_s: float | None = None) -> AsyncIterator[bool]:
-        self.folder.make()
+        self._folder.make()
         wait = self._around.lock_wait_s if wait_s is None else wait_s
-        async with fleet_lock(self.folder.lock, self.folder.fleet, wait) as has_waited:
+        async with fleet_lock(self._folder.lock, self._folder.fleet, wait) as has_waited:
             yield has_waited
 
     async def _platform(self, kind: str) -> Platform:
         if kind not in self._platforms:
-            self._platforms[kind] = await self._around.open_platform(kind, self.folder)
+            self._platforms[kind] = await self._around.open_platform(kind, self._folder)
         return self._platforms[kind]
 
     async def _converging(self, source: Source, *, allow_data_loss: bool = False) -> Converging:
         platform = await self._platform(source.manifest.spec.platform.kind)
-        remembered = Remembered(self.folder)
+        remembered = Remembered(self._folder)
         wanted_source = await asyncio.to_thread(settled, source)
         return Converging(wanted_source, platform, remembered, self._around, self._report, self._sources, allow_data_loss)
 
@@ -300,12 +304,12 @@ class HiveController:
     def _keep(self, source: Source, remembered: Remembered) -> None:
         """The manifest is what is meant from now on, also for one that goes on after an interruption."""
         state = remembered.state
-        if state.revision and self.folder.manifest_text() == source.text and state.folder == str(source.folder):
+        if state.revision and self._folder.manifest_text() == source.text and state.folder == str(source.folder):
             remembered.keep(is_stopped=False, drained=())
             return
         revision = state.revision + 1
-        self.folder.keep_manifest(source.text, revision)
-        revisions = self.folder.kept_revisions()
+        self._folder.keep_manifest(source.text, revision)
+        revisions = self._folder.kept_revisions()
         folders = {number: folder for number, folder in state.folders.items() if number in revisions}
         folders[revision] = folder = str(source.folder)
         remembered.keep(revision=revision, folder=folder, folders=folders, is_stopped=False, drained=())
@@ -335,16 +339,16 @@ class HiveController:
             return []
         try:
             config = BusConfig(bus.url, bus.searches, bus.credential, bus.searches_credential)
-            for address in await self._around.purge_bus(config, hives, self.folder.home):
+            for address in await self._around.purge_bus(config, hives, self._folder.home):
                 self._report(f"what {', '.join(hives)} left on {address} stays until it expires, or is deleted there by hand")
         except (HiveError, OSError) as error:
-            advice = f"where that server is gone for good, delete {self.folder.path}"
+            advice = f"where that server is gone for good, delete {self._folder.path}"
             return [f"what it left on its bus is still there ({sentence_of(error)}); {advice}"]
         return []
 
     def _purged(self) -> list[str]:
         try:
-            purge(self.folder)
+            purge(self._folder)
         except OSError as error:
             return [f"{error.filename} can't be removed: {reason_of(error)}"]
         return []
@@ -353,7 +357,7 @@ class HiveController:
         status = await self.status()
         ready = [agent.name for agent in status.agents if agent.is_ready]
         if not ready:
-            raise BackendUnavailable(self.folder.fleet, "no agent is ready; see what `hive-mind status` says")
+            raise BackendUnavailable(self._folder.fleet, "no agent is ready; see what `hive-mind status` says")
         return self._around.rng.choice(ready)
 
 
