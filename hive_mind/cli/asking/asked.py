@@ -70,10 +70,8 @@ class AnyAgent:
 
     def settings(self) -> Settings:
         """See `settings_for`; without a model, for what embeds nothing."""
-        return self._patient(settings_for(self.home, embed="none"))
-
-    def _patient(self, settings: Settings) -> Settings:
-        return settings if self.timeout is None else replace(settings, timeout_s=self.timeout)
+        settings = settings_for(self.home, embed="none")
+        return replace(settings, timeout_s=self.timeout or settings.timeout_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,8 @@ class AnyEmbeddingAgent(AnyAgent):
     model: options.Model = None
 
     def settings(self) -> Settings:
-        return self._patient(settings_for(self.home, self.embed, self.model))
+        settings = settings_for(self.home, self.embed, self.model)
+        return replace(settings, timeout_s=self.timeout or settings.timeout_s)
 
     def opening(self) -> list[str]:
         """The options that are given here and say how a memory is opened."""
