@@ -106,6 +106,7 @@ class NodeRunner(Requests):
 
     async def ping(self, message: Message, *, timeout_s: float = 10.0) -> None:
         """See that a message to itself comes back over the bus; the node does not hear of it. Raises `BackendError`."""
+        self._check_running()
         envelope = self._envelopes.of(message, (self._node.name,), self._clock())
         back = self._intake.expected[envelope.id] = asyncio.get_running_loop().create_future()
         try:
