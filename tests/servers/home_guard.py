@@ -14,7 +14,8 @@ import psutil
 
 from tests.servers.children import Child
 
-_ENDS_WITHIN_S = 20.0
+_ENDS_WITHIN_S = 60.0
+_LOOKS_EVERY_S = 0.2
 
 
 class HomeGuard:
@@ -33,7 +34,7 @@ class HomeGuard:
 
     def release(self) -> list[str]:
         """End what still runs; what that was, a line each."""
-        out, _ = self._process.communicate(timeout=3 * _ENDS_WITHIN_S)
+        out, _ = self._process.communicate(timeout=_ENDS_WITHIN_S)
         return out.splitlines()
 
 
@@ -60,17 +61,18 @@ def _belongs(process: psutil.Process, home: str) -> bool:
 
 def _main(home: Path) -> None:
     sys.stdin.read()
-    ended = list[str]()
+    ended = dict[psutil.Process, str]()
     # Again, because a command may have started one meanwhile.
     while left := processes_of(home):
         for process in left:
             with suppress(psutil.Error):
-                ended.append(" ".join((str(process.pid), *process.cmdline())))
+                ended.setdefault(process, " ".join((str(process.pid), *process.cmdline())))
                 process.kill()
-        psutil.wait_procs(left, _ENDS_WITHIN_S)
+        # Not longer: one that its parent doesn't ask about would be waited for, though it has ended.
+        psutil.wait_procs(left, _LOOKS_EVERY_S)
     # Nobody listens where the test was killed: so not before all have ended.
     with suppress(BrokenPipeError):
-        os.write(sys.stdout.fileno(), "".join(f"{line}\n" for line in ended).encode())
+        os.write(sys.stdout.fileno(), "".join(f"{line}\n" for line in ended.values()).encode())
 
 
 if __name__ == "__main__":
