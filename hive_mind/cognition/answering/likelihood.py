@@ -120,17 +120,21 @@ def likelihoods(
     `rules` has the facts on topic, as the rules judge them. `searched` is the number of facts that they were found among; 0 for
     not known, which counts as many.
     """
-    prior = math.log(MANY / max(FEW, searched)) if 0 < searched < MANY else 0.0
     weights = MEANING if any(hit.components.semantic is not None for hit in hits) else WORDS
     is_looked_at = any(hit.components.second_look is not None for hit in hits)
     odds: dict[str, float] = {}
     for question in questions:
-        for hit, evidence in zip(hits, evidence_of(question, hits, rules), strict=True):
-            value = prior + _by_figures(evidence, weights)
+        for hit, evidence in zip(hits, evidence_of(question, hits, rules, searched), strict=True):
+            value = prior_of(searched) + _by_figures(evidence, weights)
             if is_looked_at:
                 value = _by_second_look(hit, value)
             odds[hit.fact.id] = max(value, odds.get(hit.fact.id, value))
     return odds
+
+
+def prior_of(searched: int) -> float:
+    """By how much a fact of a small memory is likelier than one of a large."""
+    return math.log(MANY / max(FEW, searched)) if 0 < searched < MANY else 0.0
 
 
 def _by_figures(evidence: Evidence, weights: Mapping[str, float]) -> float:
@@ -147,7 +151,7 @@ def _by_second_look(hit: Hit, odds: float) -> float:
     return SECOND_LOOK["intercept"] + SECOND_LOOK["words"] * odds + SECOND_LOOK["logit"] * logit
 
 
-def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant]) -> list[Evidence]:
+def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant], searched: int = 0) -> list[Evidence]:
     """The figures of each hit, in their order."""
     terms_of_question = _asked(question)
     own_terms = [phrases_of(hit.fact.content, hit.fact.speaker, _question_answered(hit.fact)) for hit in hits]
@@ -159,7 +163,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     near = _also_in(headed, [terms_in(hit.fact.before) for hit in hits])
     versions = [term for term in terms_of_question.terms if VERSION.fullmatch(term)]
     subjects = projects_named(question, terms_of_question.terms, [hit.fact for hit in hits])
-    rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN])
+    rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN], searched)
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
     best = max((hit.score for hit in hits), default=0.0)
@@ -262,10 +266,11 @@ def _met(term: str, terms: frozenset[str]) -> float:
     return _ALIKE if met_in((term,), terms) else _ALIKE * likeness(term, terms)
 
 
-def _rarities(terms: Sequence[str], near: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Of a term in few of the facts found more than of one in most."""
+def _rarities(terms: Sequence[str], near: Sequence[Mapping[str, float]], searched: int) -> dict[str, float]:
+    """Of a term in few of the facts more than of one in most; those of a small memory that are not found have none of them."""
     having = {term: sum(shares[term] == 1.0 for shares in near) for term in terms}
-    return {term: math.log(1.0 + (len(near) - count + 0.5) / (count + 0.5)) for term, count in having.items()}
+    facts = max(len(near), min(searched, FACTS_MIN)) if searched < MANY else len(near)
+    return {term: math.log(1.0 + (facts - count + 0.5) / (count + 0.5)) for term, count in having.items()}
 
 
 def _background(hits: Sequence[Hit]) -> float:

@@ -19,7 +19,7 @@ from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.definition import defining_bonus
 from hive_mind.cognition.answering.headings import notes_around, opening_bonus
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
-from hive_mind.cognition.answering.likelihood import FACTS_MIN, MANY, likelihoods
+from hive_mind.cognition.answering.likelihood import FACTS_MIN, MANY, likelihoods, prior_of
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
 from hive_mind.cognition.answering.records import key_in
 from hive_mind.cognition.answering.relevance import (
@@ -178,6 +178,10 @@ _CLOSEST = 3
 # A fact that answers by itself may be this much weaker than one that only shares words; weaker still, it is about something else.
 _STATES_MORE_SHARE = 0.5
 
+# All of a short text is about the same: where nothing in a small memory is likely enough, its facts are taken for likelier, by
+# this share of what they are for being few. Each row of a table is about another.
+_EASE = 0.5
+
 # For one that only its likelihood speaks for: it shares enough words to be quoted.
 _UNJUDGED = Judgement(0.0, 0.5, is_named=False)
 
@@ -252,15 +256,22 @@ def _decided(
     """
     by_rules = {relevant.hit.fact.id: relevant for relevant in judged}
     odds, least = likelihoods(questions, hits, by_rules, searched), LEAST_ODDS[settings.answering]
-    ids_meant, decided = about_what_is_named(questions[0], hits), list[Relevant]()
+    ids_meant = about_what_is_named(questions[0], hits)
     is_few = len(hits) < FACTS_MIN or 0 < searched < MANY
-    for hit in hits:
-        relevant, is_likely = by_rules.get(hit.fact.id), odds[hit.fact.id] >= least and hit.fact.id in ids_meant
-        is_likely = is_likely and (not is_few or any(is_about(question, hit, settings.relevance) for question in questions))
-        answers = (relevant is not None and relevant.answers) or (is_likely and not only_asks(hit.fact))
-        if answers or relevant:
-            decided.append(Relevant(hit, relevant.found if relevant else _UNJUDGED, answers))
-    return decided if any(judged_hit.answers and odds[judged_hit.hit.fact.id] >= least for judged_hit in decided) else []
+    for ease in (0.0, _EASE * prior_of(searched)):
+        decided, is_answered = list[Relevant](), False
+        for hit in hits:
+            relevant, id = by_rules.get(hit.fact.id), hit.fact.id
+            is_likely = odds[id] + ease * (not is_record(hit.fact)) >= least
+            is_meant = is_likely and id in ids_meant and not only_asks(hit.fact)
+            is_meant = is_meant and (not is_few or any(is_about(question, hit, settings.relevance) for question in questions))
+            answers = is_meant or (relevant is not None and relevant.answers)
+            is_answered = is_answered or (answers and is_likely)
+            if answers or relevant:
+                decided.append(Relevant(hit, relevant.found if relevant else _UNJUDGED, answers))
+        if is_answered:
+            return decided
+    return []
 
 
 def _left_open(

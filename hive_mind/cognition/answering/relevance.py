@@ -262,8 +262,9 @@ def is_about(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact says anything of what is asked, in the form that is wanted, and of nobody and nothing else than is named."""
     if lacks_form(question, dated(question, hit.fact)):
         return False
-    judged = _judged_alone(question, asked_of(question), hit, settings)
-    return judged is not None and _is_on_subject(judged)
+    asked = asked_of(question)
+    judged = _judged_alone(question, asked, hit, settings)
+    return judged is not None and _is_on_subject(judged) and _is_on_topic(question, asked, hit, settings)
 
 
 def _is_on_subject(judged: Relevant) -> bool:

@@ -108,3 +108,10 @@ def test_each_weight_is_of_a_figure_and_each_figure_has_one():
 )
 def test_another_number_of_the_same_contradicts(question: str, same: str, other: str):
     assert (evidence(question, same).contradicted, evidence(question, other).contradicted) == (0.0, 1.0)
+
+
+def test_where_few_facts_are_found_the_others_of_a_small_memory_lack_what_is_asked():
+    found = [hit("The harbour fee rises to 40 euros.")]
+
+    shares = [evidence_of("How high does the harbour fee become?", found, {}, searched)[0].own for searched in (0, 1, 400, 4, 8)]
+    assert shares[0] == shares[1] == shares[2] < shares[3] < shares[4]

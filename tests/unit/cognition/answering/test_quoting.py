@@ -250,4 +250,4 @@ def test_of_few_facts_one_that_is_less_likely_is_quoted_and_of_many_it_is_not():
         return asyncio.run(reader.synthesise(Question("Who translated the rules of the harbour?"), hits)).is_known
 
     assert (is_answered(3), is_answered(10_000)) == (True, False)
-    assert not is_answered(3, "careful")
+    assert (is_answered(3, "careful"), is_answered(20, "careful")) == (True, False)

@@ -69,3 +69,22 @@ def first_quoted(text: str, question: str, home: Path) -> str:
 def test_a_record_answers_what_it_holds_and_nothing_else(text: str, question: str, told: str, tmp_path: Path):
     quoted = first_quoted(text, question, tmp_path)
     assert told in quoted if told else quoted == ""
+
+
+BERTHS = "| berth | length | boat |\n|---|---|---|\n| N2 | 30 m | Auk |\n\nBoats at berth N2 pay 20 euros a night.\n"
+GARAGE = "Am 16. April wird das Wasser abgestellt.\nRückfragen an Herrn Dahlke.\nDie Tiefgarage bleibt geöffnet.\n"
+HALL = "The harbour fee rises from 1,900 to 2,150 crowns.\nThe crane is booked for nine o'clock.\nGunnar sold his boat to Ylva.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "told"),
+    [
+        (BERTHS, "Which boat lies at berth N2?", "Auk"),
+        (GARAGE, "Ist die Tiefgarage geschlossen?", "geöffnet"),
+        (HALL, "At what time is the ferry booked?", ""),
+        (HALL, "When does the post office close?", ""),
+    ],
+)
+def test_a_short_text_tells_what_is_likely_only_where_nothing_else_does(text: str, question: str, told: str, tmp_path: Path):
+    quoted = first_quoted(text, question, tmp_path)
+    assert told in quoted if told else quoted == ""

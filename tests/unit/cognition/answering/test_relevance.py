@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_mind.cognition.answering.likelihood import MANY
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.relevance import RelevanceSettings, judgement, relevant
 from tests.unit.cognition.reading import answer, hit
@@ -310,7 +311,7 @@ def test_what_is_asked_in_a_phrase_is_answered_in_the_same_and_in_another():
     for said in ("Tomas looks after the pumps.", "Tomas is in charge of the pumps.", "Tomas is responsible for the pumps."):
         assert known("Who looks after the pumps?", said), said
     assert known("Who was turned away at the gate?", "Ben Alder was turned away at the gate.")
-    assert not known("Who looks after the pumps?", "Tomas sold the pumps.")
+    assert not answer("Who looks after the pumps?", hit("Tomas sold the pumps.", keyword=4.0), searched=MANY).is_known
 
 
 def test_where_somebody_sits_is_told_by_a_place():
@@ -339,7 +340,8 @@ def test_a_rare_kind_of_thing_tells_what_the_last_word_of_a_question_has():
 
     assert known(asked, "From now on the gateway is at 10.20.8.17.")
     assert not known(asked, "From now on the camera is at 10.20.8.18.")
-    assert not known("What does the control system gateway cost?", "The gateway, and 5 euros.")
+    beside = hit("The gateway, and 5 euros.", keyword=4.0)
+    assert not answer("What does the control system gateway cost?", beside, searched=MANY).is_known
 
 
 def test_a_word_of_its_own_may_have_another_form():
