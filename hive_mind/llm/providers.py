@@ -48,6 +48,7 @@ from hive_mind.errors import (
     BackendUnavailable,
     BackendUnreachable,
     ConfigError,
+    HiveError,
     InvalidInput,
 )
 from hive_mind.installation import command_for_package
@@ -248,7 +249,10 @@ class ProviderModel:
                 return await streamed(response, on_text, on_event, self.name, is_openai=self._client is not None)
         except TimeoutError as error:
             raise self._timed_out() from error
-        except AgentRunError as error:
+        except HiveError:
+            raise
+        # A client breaks in many ways on a reply that is no such reply: an IndexError where it has no choices.
+        except Exception as error:
             raise self._translated(error) from error
 
     async def close(self) -> None:
@@ -265,7 +269,7 @@ class ProviderModel:
     def _timed_out(self) -> BackendTimeout:
         return BackendTimeout(self.name, f"no complete reply within {self._timeout_s:g} s; {_MORE_TIME}")
 
-    def _translated(self, error: AgentRunError) -> BackendError:
+    def _translated(self, error: Exception) -> BackendError:
         if isinstance(error, ModelHTTPError):
             return self._refused(error)
         if isinstance(error.__cause__, openai.APITimeoutError):

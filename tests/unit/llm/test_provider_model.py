@@ -94,6 +94,13 @@ def test_throttling_keeps_what_the_server_asked_for(header: str, asked_s: float 
         (RawBody(b"{}"), BackendUnavailable),
         (Cut(), BackendUnavailable),
         (RawBody(b'{"choices": [{"message": {"tool_calls": [7]}}]}'), BackendUnavailable),
+        *(
+            (
+                RawBody(b'{"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": %s}' % choices),
+                BackendUnavailable,
+            )
+            for choices in (b"[]", b"{}", b"7", b"null", b"[null]", b'[{"index": 0, "finish_reason": "stop", "message": "hi"}]')
+        ),
         (Cut(sent=20), BackendUnavailable),
     ],
 )
