@@ -19,7 +19,7 @@ from hive_mind.bus.dead_letters import files_in
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, Group, examples, refuse_ineffective
-from hive_mind.cli.output import plain, say, show, show_json, show_result, show_table
+from hive_mind.cli.output import plain, say, say_cut, show, show_json, show_result, show_table
 from hive_mind.cli.running import CommandError
 from hive_mind.clocks import wall_clock_ms
 from hive_mind.counted import counted
@@ -257,13 +257,16 @@ async def dlq(
         if ids:
             show_letters(await _chosen(letters, ids, is_all=False), output)
             return
-        listed, pushed_out = await letters.listed(limit or _LIMIT), await letters.pushed_out()
+        limit = limit or _LIMIT
+        listed, pushed_out = await letters.listed(limit), await letters.pushed_out()
     if output is Format.JSON:
         show_json([letter_fields(letter) for letter in listed])
     elif not listed:
         show(f"no dead letters in hive {letters.hive!r}")
     else:
         show_table(["id", "for", "when", "attempts", "count", "type", "reason"], map(letter_row, listed), right=(3, 4))
+    if len(listed) == limit:
+        say_cut(limit, "message")
     if pushed_out:
         say(f"{counted(pushed_out, 'older letter')} went for want of room", style="yellow")
 

@@ -38,7 +38,7 @@ from hive_mind.cli.output import (
     plain,
     printable,
     progress,
-    say,
+    say_cut,
     short_id,
     show,
     show_json,
@@ -187,16 +187,12 @@ async def list_facts(
         total = (await AskedFacts(agent).statistics()).facts if len(facts) == limit and is_alone else 0
     if at.output is Format.JSON:
         show_json(plain(facts))
-        return
-    if not facts:
+    elif not facts:
         show(f"No fact about {concept!r}." if concept else "No facts yet.")
-        return
-    show_table(["id", "said", "fact"], [_row(fact) for fact in facts])
-    if len(facts) == limit != total:
-        # Beside the list, so that a program that counts lines counts facts.
-        is_counted = total and not concept
-        counts = f"{limit} of {counted(total, 'fact')}: more with --limit"
-        say(counts if is_counted else "there may be more: see them with --limit")
+    else:
+        show_table(["id", "said", "fact"], [_row(fact) for fact in facts])
+    if facts and len(facts) == limit != total:
+        say_cut(limit, "fact", 0 if concept else total)
 
 
 @group.called_as('hive-mind facts search "cooling pump"', "hive-mind facts search D4 --method keyword --explain")

@@ -22,6 +22,7 @@ from hive_mind.cli.printing import INDENT, table_lines
 from hive_mind.cli.printing import Cell as Cell
 from hive_mind.cli.printing import ProgressPrinter as ProgressPrinter
 from hive_mind.cli.printing import Styled as Styled
+from hive_mind.counted import counted
 from hive_mind.counted import printable as printable
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.runtime.settings import variable
@@ -131,6 +132,12 @@ def progress(unit: str) -> Iterator[ProgressPrinter]:
         return
     with printing.progress(unit, line) as report:
         yield report
+
+
+def say_cut(limit: int, noun: str, total: int = 0) -> None:
+    """That a list ends at its limit. Beside it: a program that reads it has to know, and one that counts lines counts entries."""
+    far = f"{limit} of {counted(total, noun)}" if total else f"there may be more than {counted(limit, noun)}"
+    say(f"{far}: more with --limit")
 
 
 def say_refused(headline: str, reasons: Iterable[str], hint: str = "") -> None:

@@ -31,8 +31,9 @@ def test_a_list_for_a_pipe_has_one_line_per_fact(taught):
 
 def test_a_list_that_was_cut_says_that_there_is_more_also_in_a_pipe(taught):
     facts = len(ids(taught))
-    assert f"1 of {facts} facts: more with --limit" in taught("facts", "list", "-n", 1).err
-    assert "more" not in taught("facts", "list", "-n", facts).err
+    for form in ("text", "json"):
+        assert f"1 of {facts} facts: more with --limit" in taught("facts", "list", "-n", 1, "-o", form).err
+        assert "more" not in taught("facts", "list", "-n", facts, "-o", form).err
 
 
 def test_a_search_shows_the_nearest_with_its_score(taught):

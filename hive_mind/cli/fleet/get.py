@@ -15,10 +15,9 @@ from hive_mind.cli import fleet as fleets
 from hive_mind.cli.fleet import FleetFormat, agent_names, phase_cell, show_agents, show_as
 from hive_mind.cli.fleet.live import latest_lines, processes_of
 from hive_mind.cli.options import Group, refuse_ineffective
-from hive_mind.cli.output import Cell, plain, say, short_id, show, show_table
+from hive_mind.cli.output import Cell, plain, say, say_cut, short_id, show, show_table
 from hive_mind.cli.running import FAILED, CommandError
 from hive_mind.clocks import wall_clock_ms
-from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.model.bounds import BOUNDS, COUNT_MAX, OF_A_LIST
@@ -156,9 +155,8 @@ async def _facts(name: str, limit: int, at: fleets.OneFleet) -> None:
         [fact["fact_id"] for fact in facts],
         lambda: show_table(titles[:columns], [row[:columns] for row in rows]),
     )
-    if len(listed) > len(facts) and at.output.is_table:
-        # Beside the list, so that a program that counts lines counts facts.
-        say(f"there are more than {counted(limit, 'fact')}: see them with --limit")
+    if len(listed) > len(facts):
+        say_cut(limit, "fact")
 
 
 async def _events(name: str, limit: int, at: fleets.OneFleet) -> None:

@@ -16,7 +16,7 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import ago
 from hive_mind.cli.learning import STDIN, stdin_text
 from hive_mind.cli.options import Format, Group, examples
-from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_json, show_result, show_table
+from hive_mind.cli.output import plain, say, say_cut, short_id, show, show_indented, show_json, show_result, show_table
 from hive_mind.cli.review import AtDesk, desk_of, item_called, person, silences_at
 from hive_mind.cli.running import CommandError
 from hive_mind.counted import counted
@@ -232,20 +232,22 @@ async def list_items(
     The one that waits longest comes first; items of one cause share a line.
     """
     async with desk_of(at.home, at.agent) as desk:
-        views = await _latest(desk, at.agent, limit) if every else await desk.open(agent=at.agent)
+        views = await _latest(desk, at.agent, limit + 1) if every else await desk.open(agent=at.agent)
         silences = await silences_at(desk, at)
+    count, noun = len(views), "item"
     if at.output is Format.JSON:
         show_json([document_of(view) for view in views[:limit]])
     elif not views:
         show("Nothing was ever asked here." if every else "Nothing waits for you.")
     elif every:
-        rows = [(*_row([view])[:-1], _decided(view), view.item.title) for view in views]
+        rows = [(*_row([view])[:-1], _decided(view), view.item.title) for view in views[:limit]]
         show_table(["id", "kind", "agent", "asked", "decided", "what"], rows)
     else:
         lines = grouped(views)
+        count, noun = len(lines), "line"
         show_table(["id", "kind", "agent", "asked", "what"], [_row(line) for line in lines[:limit]])
-        if len(lines) > limit:
-            say(f"{limit} of {counted(len(lines), 'line')}: more with --limit")
+    if count > limit:
+        say_cut(limit, noun, 0 if every else count)
     for agent, since_ms in silences:
         say(f"agent {agent} has not answered for {ago(since_ms)}: what it asks lies here when it does", style="yellow")
 

@@ -11,7 +11,7 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.asked import fleet_agent
 from hive_mind.cli.fleet import agent_names
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, examples, settings_for
-from hive_mind.cli.output import say, show, show_document, show_json, show_result
+from hive_mind.cli.output import say, say_cut, show, show_document, show_json, show_result
 from hive_mind.cli.review import ledger_of, person
 from hive_mind.cli.runs import (
     Functions,
@@ -79,8 +79,8 @@ async def list_runs(limit: options.OfAList = 20, *, at: OfAgents) -> None:
         show(f"{whose} no runs: hive-mind run incident-review --input notes=FOLDER")
     else:
         show_table_of(documents)
-        if total > limit > 0:
-            say(f"{limit} of {counted(total, 'run')}: more with --limit")
+    if total > limit > 0:
+        say_cut(limit, "run", total)
 
 
 async def _documents(ledger: "Ledger", limit: int) -> tuple[list[tuple[int, dict[str, Any]]], int]:

@@ -75,6 +75,10 @@ def test_a_long_list_says_that_there_is_more(inbox: HiveMind) -> None:
     ended = inbox("inbox", "list", "-n", 2)
     assert len(ended.out.splitlines()) == 3
     assert ended.err == "2 of 5 lines: more with --limit\n"
+    for words, said in (((), "2 of 5 items"), (("--all",), "there may be more than 2 items")):
+        read = inbox("inbox", "list", "-n", 2, *words, "-o", "json")
+        assert (len(read.json), read.err) == (2, f"{said}: more with --limit\n")
+        assert not inbox("inbox", "list", "-n", 5, *words, "-o", "json").err
 
 
 def test_an_item_shows_its_context_and_what_each_signal_says(inbox: HiveMind) -> None:
