@@ -36,6 +36,10 @@ class ProcessGone(BackendUnavailable):
     """There is no such process, or it ended before it had answered."""
 
 
+class ProcessBegins(BackendUnavailable):
+    """A process that can't be reached yet: nothing was sent."""
+
+
 async def called(
     contact: Contact,
     agent: str,
@@ -124,7 +128,8 @@ class ProcessAgent:
         return {**reply, "agent": stand_in, "note": "; ".join(filter(None, (instead, reply.get("note", ""))))}
 
     async def _asked(self, agent: str, request: str, progress: Progress | None, fields: Mapping[str, object]) -> Any:
-        return await called(await self.contact_of(agent), agent, request, fields, silence_s=self.silence_s, progress=progress)
+        contact = await asked_patiently(lambda: self.contact_of(agent), ProcessBegins)
+        return await called(contact, agent, request, fields, silence_s=self.silence_s, progress=progress)
 
 
 async def said(contact: Contact, method: str, path: str, request: object, *, silence_s: float = SILENCE_S) -> bytes:

@@ -70,9 +70,9 @@ def reply_of(name: str, body: bytes) -> Any:
     raise AgentFailed(name, kind, message)
 
 
-async def asked_patiently(ask: Callable[[], Awaitable[T]]) -> T:
+async def asked_patiently(ask: Callable[[], Awaitable[T]], only: type[BackendError] = BackendBusy) -> T:
     """The answer, asked for again where the other process has too much to do. Raises what `ask` raises."""
-    return await retried(ask, _WHILE_BUSY, rng=random.Random(), only=BackendBusy)  # noqa: S311 - spreads attempts in time
+    return await retried(ask, _WHILE_BUSY, rng=random.Random(), only=only)  # noqa: S311 - spreads attempts in time
 
 
 def fact_reply(fact: Fact) -> FactJson:

@@ -150,7 +150,7 @@ class LocalPlatform:
             reason = f"it is not running: hive-mind rollout restart starts it{_after(files.last_words())}"
             raise asking.ProcessGone(process, reason)
         if contact is None or contact.pid != identity.pid:
-            raise BackendUnavailable(process, "it has only just begun: try again in a moment")
+            raise asking.ProcessBegins(process, "it has only just begun: try again in a moment")
         return contact
 
     def _reap(self) -> None:

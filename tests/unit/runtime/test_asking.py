@@ -8,7 +8,7 @@ import pytest
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.runtime import asking
-from hive_mind.runtime.asking import ProcessAgent, ProcessGone, called, status_of
+from hive_mind.runtime.asking import ProcessAgent, ProcessBegins, ProcessGone, called, status_of
 from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.workers import Contact
 
@@ -108,6 +108,25 @@ class Gone(ProcessAgent):
     async def contact_of(self, agent: str) -> Contact:
         self.tries, self.clock_s = self.tries + 1, self.clock_s + 5.0
         raise ProcessGone(agent, "it is not running")
+
+
+class Beginning(ProcessAgent):
+    """Which can't be reached yet at the first two looks."""
+
+    looks = 0
+
+    async def contact_of(self, agent: str) -> Contact:
+        self.looks += 1
+        if self.looks < 3:
+            raise ProcessBegins(agent, "it has only just begun")
+        return await super().contact_of(agent)
+
+
+async def test_a_process_that_is_being_started_is_waited_for_whatever_is_asked() -> None:
+    for request in ("learn", "ask"):
+        async with told(b'{"ok":{"added":1}}') as (contact, _):
+            beginning = Beginning("town", "ada", contact)
+            assert (await beginning.call(request), beginning.looks) == ({"added": 1}, 3)
 
 
 async def test_a_process_that_stays_away_is_waited_for_as_long_however_long_each_look_takes(
