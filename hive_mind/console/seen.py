@@ -243,9 +243,4 @@ def _run(folder: Path, changed_us: int) -> EvaluationRun:
             card = json_decoder(CardSeen)(file.read(_BYTES_MAX))
     except (OSError, msgspec.MsgspecError) as error:
         trouble = f"its scorecard can't be read: {reason_of(error)}"
-    return EvaluationRun(_key(folder), folder, changed_us, card, has_report, trouble)
-
-
-def _key(folder: Path) -> str:
-    """Names a folder without saying where it is."""
-    return sha256(os.fsencode(folder)).hexdigest()[:16]
+    return EvaluationRun(sha256(os.fsencode(folder)).hexdigest()[:16], folder, changed_us, card, has_report, trouble)

@@ -105,7 +105,13 @@ class HiveController:
             on_plan(look.plan)
             converging.refuse_loss(look.plan)
             await converging.refuse_unreachable(look)
-            await self._moved_house(source, converging.remembered)
+            # Where the fleet is to run on another platform, it ends on the one it was on: nothing may run twice.
+            kind, before = source.manifest.spec.platform.kind, converging.remembered.state.platform
+            if kind != before and converging.remembered.state.revision:
+                problems = await self._stopped(converging.remembered, TIMEOUT_S)
+                if problems:
+                    raise BackendUnavailable(before, "; ".join(problems))
+            converging.remembered.keep(platform=kind)
             self._keep(source, converging.remembered)
             return await converging.run(patience)
 
@@ -292,15 +298,6 @@ class HiveController:
         wanted_source = await asyncio.to_thread(settled, source)
         return Converging(wanted_source, platform, remembered, self._around, self._report, self._sources, allow_data_loss)
 
-    async def _moved_house(self, source: Source, remembered: Remembered) -> None:
-        """Where the fleet is to run on another platform, it ends on the one it was on: nothing may run twice."""
-        kind, before = source.manifest.spec.platform.kind, remembered.state.platform
-        if kind != before and remembered.state.revision:
-            problems = await self._stopped(remembered, TIMEOUT_S)
-            if problems:
-                raise BackendUnavailable(before, "; ".join(problems))
-        remembered.keep(platform=kind)
-
     def _keep(self, source: Source, remembered: Remembered) -> None:
         """The manifest is what is meant from now on, also for one that goes on after an interruption."""
         state = remembered.state
@@ -389,20 +386,9 @@ async def among_others(change: Callable[[], Awaitable[ConvergenceResult]], patie
 
 async def _apply(controller: HiveController, agent: str, settings: Settings) -> ConvergenceResult:
     agents = controller.folder.state().agents if controller.folder.exists else ()
-    text = json.dumps(_manifest([*dict.fromkeys([*agents, agent])], settings), indent=2)
-    outcome = await controller.apply(read_text(text, settings.home.absolute(), "the resident agents"))
-    if not outcome.is_converged:
-        # Its neighbours are nothing to it: what is wrong with them is told to those who ask them.
-        status = await controller.status()
-        if any(view.name == agent and view.is_ready for view in status.agents):
-            return msgspec.structs.replace(outcome, problems=())
-    return outcome
-
-
-def _manifest(agents: list[str], settings: Settings) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "topology": "single",
-        "agents": [{"name": name, "resources": {"sleepAfterS": _SLEEP_AFTER_S}} for name in agents],
+        "agents": [{"name": name, "resources": {"sleepAfterS": _SLEEP_AFTER_S}} for name in [*dict.fromkeys([*agents, agent])]],
         "answering": settings.answering,
         "embedding": embedding_of(settings),
         # All in one process: each further one would load its own models.
@@ -411,7 +397,14 @@ def _manifest(agents: list[str], settings: Settings) -> dict[str, Any]:
     if settings.llm:
         limits = {"timeoutS": settings.llm_timeout_s, "tries": settings.llm_tries, "tokenBudget": settings.token_budget}
         spec["llm"] = {"model": settings.llm} | limits | _endpoint(settings.llm_url, "LLM_KEY")
-    return {"apiVersion": API_VERSION, "kind": "Hive", "metadata": {"name": RESIDENT}, "spec": spec}
+    text = json.dumps({"apiVersion": API_VERSION, "kind": "Hive", "metadata": {"name": RESIDENT}, "spec": spec}, indent=2)
+    outcome = await controller.apply(read_text(text, settings.home.absolute(), "the resident agents"))
+    if not outcome.is_converged:
+        # Its neighbours are nothing to it: what is wrong with them is told to those who ask them.
+        status = await controller.status()
+        if any(view.name == agent and view.is_ready for view in status.agents):
+            return msgspec.structs.replace(outcome, problems=())
+    return outcome
 
 
 def embedding_of(settings: Settings) -> dict[str, str]:

@@ -27,7 +27,7 @@ class FleetBus:
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
         letters = [
-            replace(letter, id=_named(part, letter.id))
+            replace(letter, id=f"{part}/{letter.id}" if part else letter.id)
             for part, bus in self._parts.items()
             for letter in await admin_of(bus).dead_letters(hive, limit=limit)
         ]
@@ -85,10 +85,6 @@ def _looked_at(configs: Sequence[WorkerConfig], folder: Path) -> Iterator[tuple[
             yield f"{begins}{':' if begins else ''}{config.process}", kind, config, True
         if not keeping:
             yield begins, kind, configs[0], False
-
-
-def _named(part: str, id: str) -> str:
-    return f"{part}/{id}" if part else id
 
 
 def _of(part: str, ids: Sequence[str]) -> list[str]:

@@ -235,7 +235,11 @@ class _Compiler:
             raise ConditionError("arguments have no names here")
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == functions.NAME:
-            return self._matches(node, depth)
+            if len(node.args) != 2:
+                raise ConditionError("matches(pattern, text) takes a pattern in quotes and a text")
+            pattern, text = node.args[0], self.value(node.args[1], depth)
+            is_found = functions.matcher(pattern.value if isinstance(pattern, ast.Constant) else None)
+            return lambda meter: is_found(meter, text(meter))
         arguments = self._values(node.args, depth)
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHOD_NAMES:
             whole, method = self.value(node.func.value, depth), node.func.attr
@@ -248,13 +252,6 @@ class _Compiler:
             return function(meter, *[argument(meter) for argument in arguments])
 
         return called
-
-    def _matches(self, node: ast.Call, depth: int) -> Value:
-        if len(node.args) != 2:
-            raise ConditionError("matches(pattern, text) takes a pattern in quotes and a text")
-        pattern, text = node.args[0], self.value(node.args[1], depth)
-        is_found = functions.matcher(pattern.value if isinstance(pattern, ast.Constant) else None)
-        return lambda meter: is_found(meter, text(meter))
 
     _OF: Mapping[type[ast.expr], Callable[["_Compiler", Any, int], Value]] = {
         ast.Attribute: _attribute,

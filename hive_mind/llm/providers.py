@@ -11,8 +11,6 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import groupby
 from typing import Protocol
@@ -33,7 +31,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, infer_model
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
@@ -77,17 +75,6 @@ def parameters_of(turn: Turn) -> ModelRequestParameters:
     if turn.must_call:
         return ModelRequestParameters(output_tools=tools, output_mode="tool", allow_text_output=False)
     return ModelRequestParameters(function_tools=tools)
-
-
-def reply_of(response: ModelResponse, turn: Turn) -> Reply:
-    """The reply of a response, with the names that the tools of the turn have here."""
-    names = {_sent(tool.name): tool.name for tool in turn.tools}
-    calls = tuple(
-        ToolCall(part.tool_call_id, names.get(part.tool_name, part.tool_name), _arguments(part))
-        for part in response.parts
-        if isinstance(part, ToolCallPart)
-    )
-    return Reply(text_of(response), calls, response.usage.input_tokens, response.usage.output_tokens)
 
 
 def _said(message: Message) -> list[TextPart | ToolCallPart]:
@@ -225,7 +212,13 @@ class ProviderModel:
             if isinstance(request, ModelRequest):
                 request.instructions = instructions
         response = await self._request(conversation, parameters_of(turn), turn.max_output_tokens, on_text)
-        return reply_of(response, turn)
+        names = {_sent(tool.name): tool.name for tool in turn.tools}
+        calls = tuple(
+            ToolCall(part.tool_call_id, names.get(part.tool_name, part.tool_name), _arguments(part))
+            for part in response.parts
+            if isinstance(part, ToolCallPart)
+        )
+        return Reply(text_of(response), calls, response.usage.input_tokens, response.usage.output_tokens)
 
     async def _request(
         self, messages: list[ModelMessage], parameters: ModelRequestParameters, most: int, on_text: OnText | None = None
@@ -239,14 +232,27 @@ class ProviderModel:
                     return await model_request(
                         self._model, messages, model_settings=settings, model_request_parameters=parameters
                     )
-                response = model_request_stream(
+                opening = model_request_stream(
                     self._model, messages, model_settings=settings, model_request_parameters=parameters
                 )
-
-                def on_event() -> None:
-                    patience.reschedule(min(clock_s() + self._timeout_s, latest_s))
-
-                return await streamed(response, on_text, on_event, self.name, is_openai=self._client is not None)
+                async with opening as stream:
+                    try:
+                        async for event in stream:
+                            # Whether it is text or not.
+                            patience.reschedule(min(clock_s() + self._timeout_s, latest_s))
+                            if text := _text_in(event):
+                                on_text(text)
+                    except (AgentRunError, TimeoutError):
+                        raise
+                    # Each provider's client has errors of its own for a connection that ends.
+                    except Exception as error:
+                        raise _broke_off(self.name) from error
+                    response = stream.get()
+                    # Where a server does not say that it has ended, its client takes "stop" for granted.
+                    usual = response.finish_reason if self._client is None else None
+                    if not (response.provider_details or {}).get("finish_reason", usual):
+                        raise _broke_off(self.name)
+                    return response
         except TimeoutError as error:
             raise self._timed_out() from error
         except HiveError:
@@ -271,7 +277,17 @@ class ProviderModel:
 
     def _translated(self, error: Exception) -> BackendError:
         if isinstance(error, ModelHTTPError):
-            return self._refused(error)
+            status, code = error.status_code, _code_of(error.body)
+            trouble = f"HTTP {status}" + (f" ({code})" if code else "")
+            if status == 429 and code not in _QUOTA_CODES:
+                return BackendThrottled(
+                    self.name, f"{trouble}: too many requests; wait or use fewer at a time", _retry_after_s(error)
+                )
+            if status in (408, 504):
+                return BackendTimeout(self.name, f"{trouble}: the provider gave up waiting; try again")
+            if status >= 500:
+                return BackendUnavailable(self.name, f"{trouble}: the provider failed; try again later")
+            return BackendRejected(self.name, f"{trouble}: {_ADVICE.get(status, 'the provider refused the request')}")
         if isinstance(error.__cause__, openai.APITimeoutError):
             return self._timed_out()
         if isinstance(error.__cause__, openai.APIConnectionError):
@@ -282,20 +298,6 @@ class ProviderModel:
         return BackendUnavailable(
             self.name, f"the reply could not be read ({type(error).__name__}); is this a chat completions API?"
         )
-
-    def _refused(self, error: ModelHTTPError) -> BackendError:
-        """By status. The body stays out of the message: servers like to repeat the key they were given."""
-        status, code = error.status_code, _code_of(error.body)
-        trouble = f"HTTP {status}" + (f" ({code})" if code else "")
-        if status == 429 and code not in _QUOTA_CODES:
-            return BackendThrottled(
-                self.name, f"{trouble}: too many requests; wait or use fewer at a time", _retry_after_s(error)
-            )
-        if status in (408, 504):
-            return BackendTimeout(self.name, f"{trouble}: the provider gave up waiting; try again")
-        if status >= 500:
-            return BackendUnavailable(self.name, f"{trouble}: the provider failed; try again later")
-        return BackendRejected(self.name, f"{trouble}: {_ADVICE.get(status, 'the provider refused the request')}")
 
 
 _ADVICE = {
@@ -327,36 +329,6 @@ def _retry_after_s(error: ModelHTTPError) -> float | None:
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
-
-
-async def streamed(
-    manager: AbstractAsyncContextManager[StreamedResponse],
-    on_text: OnText,
-    on_event: Callable[[], None],
-    name: str,
-    *,
-    is_openai: bool,
-) -> ModelResponse:
-    """The whole response, once its text has been streamed. Raises like a request; `BackendUnavailable` where it broke off.
-
-    `on_event` is called for each piece of it, text or not.
-    """
-    async with manager as stream:
-        try:
-            async for event in stream:
-                on_event()
-                if text := _text_in(event):
-                    on_text(text)
-        except (AgentRunError, TimeoutError):
-            raise
-        # Each provider's client has errors of its own for a connection that ends.
-        except Exception as error:
-            raise _broke_off(name) from error
-        response = stream.get()
-        # Where a server does not say that it has ended, its client takes "stop" for granted.
-        if not (response.provider_details or {}).get("finish_reason", None if is_openai else response.finish_reason):
-            raise _broke_off(name)
-        return response
 
 
 def _text_in(event: ModelResponseStreamEvent) -> str:

@@ -87,7 +87,22 @@ class McpTools:
         spec = ToolSpec(f"mcp:{server.name}/{served.name}", description, served.input_schema)
 
         async def call(context: ToolContext, arguments: Arguments) -> Any:
-            return await self._called(context, served.name, dict(arguments))
+            where = f"mcp:{self._server.name}"
+            if self._client is None or self._over.is_set() or self._holding is None or self._holding.done():
+                raise BackendUnavailable(where, "the server has gone; resume the run to start it again")
+            try:
+                result = await self._answered(_McpCall(context), self._client.call_tool(served.name, dict(arguments)))
+            except TimeoutError as error:
+                raise BackendTimeout(where, f"{served.name} gave nothing in {_CALL_S:g} s") from error
+            except MCPError as error:
+                raise BackendRejected(where, str(error)) from error
+            except (OSError, RuntimeError) as error:
+                raise BackendUnavailable(where, f"the connection broke: {reason_of(error)}") from error
+            # Structured where the server gives that, else its texts.
+            text = "\n".join(_text(part) for part in result.content)
+            if result.is_error:
+                raise BackendRejected(where, text or f"{served.name} failed and does not say why")
+            return result.structured_content if result.structured_content is not None else text
 
         return Tool(spec, call, ToolTraits(is_idempotent=may_repeat), _CALL_S)
 
@@ -110,24 +125,6 @@ class McpTools:
             return ElicitResult(action="cancel")
         except InvalidInput:
             return ElicitResult(action="decline")
-
-    async def _called(self, context: ToolContext, name: str, arguments: dict[str, Any]) -> Any:
-        where = f"mcp:{self._server.name}"
-        if self._client is None or self._over.is_set() or self._holding is None or self._holding.done():
-            raise BackendUnavailable(where, "the server has gone; resume the run to start it again")
-        try:
-            result = await self._answered(_McpCall(context), self._client.call_tool(name, arguments))
-        except TimeoutError as error:
-            raise BackendTimeout(where, f"{name} gave nothing in {_CALL_S:g} s") from error
-        except MCPError as error:
-            raise BackendRejected(where, str(error)) from error
-        except (OSError, RuntimeError) as error:
-            raise BackendUnavailable(where, f"the connection broke: {reason_of(error)}") from error
-        # Structured where the server gives that, else its texts.
-        text = "\n".join(_text(part) for part in result.content)
-        if result.is_error:
-            raise BackendRejected(where, text or f"{name} failed and does not say why")
-        return result.structured_content if result.structured_content is not None else text
 
     async def _answered(self, call: "_McpCall", calling: Coroutine[Any, Any, CallToolResult]) -> CallToolResult:
         """Its result. Raises `NeedsPerson` as soon as it has to wait for one: for the server it is cancelled then."""

@@ -115,7 +115,13 @@ async def show_processes(plan: ProcessesPlan, *, is_text: bool) -> None:
     fleet = f"demo-{secrets.token_hex(3)}"
     async with HiveController.open(plan.settings.home, fleet) as controller:
         try:
-            await _apply(controller, plan)
+            with progress("processes") as report:
+                report(0, len(plan.names), "starting")
+                outcome = await controller.apply(
+                    read_text(plan.manifest(controller.folder.fleet), plan.settings.home.absolute(), "the demo")
+                )
+            if not outcome.is_converged:
+                raise CommandError("; ".join(outcome.problems))
             agents_by_source = await _learn(controller, plan.names)
             await _settled(controller, plan.names)
             answered = [await _ask(controller, plan.names, *numbered) for numbered in enumerate(_questions())]
@@ -128,16 +134,6 @@ async def show_processes(plan: ProcessesPlan, *, is_text: bool) -> None:
         _show(plan, fleet, pids, agents_by_source, answered)
     else:
         show_json({"topology": plan.topology, "hive": fleet, "learned": agents_by_source, "questions": answered})
-
-
-async def _apply(controller: HiveController, plan: ProcessesPlan) -> None:
-    with progress("processes") as report:
-        report(0, len(plan.names), "starting")
-        outcome = await controller.apply(
-            read_text(plan.manifest(controller.folder.fleet), plan.settings.home.absolute(), "the demo")
-        )
-    if not outcome.is_converged:
-        raise CommandError("; ".join(outcome.problems))
 
 
 async def _learn(controller: HiveController, names: Sequence[str]) -> dict[str, str]:

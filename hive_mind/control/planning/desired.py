@@ -23,7 +23,6 @@ from hive_mind.control.manifests import (
     IdentityMode,
     ManifestSection,
     Mcp,
-    Notify,
     Spec,
     Trigger,
 )
@@ -236,6 +235,7 @@ class _Shared:
         config = models(self.manifest.spec)
         model = f"{self.folder}/{config.embed_model}" if config.embed_model.startswith(("./", "../")) else config.embed_model
         embed_key, llm_key = map(self._seen_from_here, (config.embed_key, config.llm_key))
+        url, link, *command = map(self._seen_from_here, (spec.notify.url, spec.notify.link, *spec.notify.command))
         return WorkerConfig(
             fleet=fleet,
             process=name,
@@ -251,7 +251,7 @@ class _Shared:
             ),
             review=self.review,
             watch=watch(spec, agent_names),
-            notify=self._notify(spec.notify),
+            notify=NotifyConfig(url, tuple(command), link, spec.notify.hours),
             mcp=tuple(self._mcp(mcp) for mcp in spec.mcp),
             tuning=tuning(spec, self.hive.quota_per_agent),
             membership=filled(MembershipSettings, spec.gossip),
@@ -264,10 +264,6 @@ class _Shared:
             else IdentityConfig(self.identity, f"{self.home}/fleets/{fleet}/keys", encryption=spec.identity.encryption),
             env={key: self._seen_from_here(value) for agent in specs[:1] for key, value in sorted(agent.env.items())},
         )
-
-    def _notify(self, notify: Notify) -> NotifyConfig:
-        url, link, *command = map(self._seen_from_here, (notify.url, notify.link, *notify.command))
-        return NotifyConfig(url, tuple(command), link, notify.hours)
 
     def _mcp(self, server: Mcp) -> McpConfig:
         env = {name: self._seen_from_here(value) for name, value in sorted(server.env.items())}

@@ -133,7 +133,9 @@ class LocalPlatform:
             return
         prepare(self._folder)
         # Before anything is written: a reference may stand for nothing.
-        sees = environment_with(_variables(config))
+        values = {name: resolved_here(text, home=Path(config.home)) for name, text in config.env.items()}
+        # The process looks up credentials itself: other programs can read these.
+        sees = environment_with({name: value for name, value in values.items() if not credentials_in(config.env[name])})
         # The process that ran under this name before is forgotten.
         files.forget()
         write_whole(files.config, config.packed())
@@ -176,12 +178,6 @@ class _Seen:
 
     running: Running
     contact: Contact | None = None
-
-
-def _variables(config: WorkerConfig) -> dict[str, str]:
-    """The variables that a process sees from its beginning. It looks up credentials itself: other programs can read these."""
-    values = {name: resolved_here(text, home=Path(config.home)) for name, text in config.env.items()}
-    return {name: value for name, value in values.items() if not credentials_in(config.env[name])}
 
 
 def _after(last_words: str) -> str:

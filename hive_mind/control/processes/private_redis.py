@@ -103,7 +103,10 @@ class RedisFiles:
                 return None
             self.forget()
             if not _is_free(self.port):
-                write_whole(self.folder / "port", str(_free_port()).encode())
+                # Below those that systems hand out to outgoing connections: one of these could take it while the server is down.
+                while not _is_free(port := 10_240 + secrets.randbelow(22_528)):
+                    pass
+                write_whole(self.folder / "port", str(port).encode())
                 # The former password may be known to a process that posed as the server.
                 (self.folder / "password").unlink(missing_ok=True)
             if not self.password:
@@ -156,13 +159,6 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _free_port() -> int:
-    """Below those that systems hand out to outgoing connections: one of these could take it while the server is down."""
-    while not _is_free(port := 10_240 + secrets.randbelow(22_528)):
-        pass
-    return port
 
 
 async def ensure(folder: Path, *, program: str = "", timeout_s: float = STARTS_WITHIN_S) -> int:
