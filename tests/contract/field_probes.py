@@ -422,7 +422,7 @@ IDENTITY = Story(
     fixed(agents=[{"name": "ada"}, {"name": "bob"}], gossip=QUICK, identity={"mode": "require", "encryption": True}),
     {
         "spec.identity.mode": Sight(lambda f: f.runner._intake._signing.is_required, False, True),
-        "spec.identity.encryption": Sight(lambda f: isinstance(f.runner._bus, EncryptedBus), False, True),
+        "spec.identity.encryption": Sight(lambda f: isinstance(f.runner.bus, EncryptedBus), False, True),
     },
 )
 
