@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.devbroker.amqp.entity import Entity, EntityHost
-from hive_mind.devbroker.eventhub import EventHub, Retention, hub_of, is_hub_path
+from hive_mind.devbroker.eventhub import EventHub, Retention, is_hub_path
 from hive_mind.devbroker.servicebus.namespace import Namespace
 from hive_mind.errors import InvalidInput, reason_of
 from hive_mind.model.decoding import converted, json_decoder
@@ -53,7 +53,7 @@ class Entities:
 
     def find(self, path: str, *, is_hub: bool | None = None) -> Entity | None:
         """The entity at a path: a hub, something else, or whatever is there where nobody says which is meant."""
-        hub = self._hubs.get(hub_of(path)) if is_hub_path(path) or "/" not in path else None
+        hub = self._hubs.get(path.partition("/")[0].lower()) if is_hub_path(path) or "/" not in path else None
         entity = None if is_hub_path(path) else self.namespace.find(path)
         return entity or hub if is_hub is None else hub if is_hub else entity
 

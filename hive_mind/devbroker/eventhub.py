@@ -318,10 +318,5 @@ def is_hub_path(path: str) -> bool:
     return match is not None and match["partition"] is not None
 
 
-def hub_of(path: str) -> str:
-    """The name of the hub a path would belong to, in lower case."""
-    return path.partition("/")[0].lower()
-
-
 def _is_place(reader: _Reader, partition: Partition, group: str) -> bool:
     return reader.partition is partition and reader.group == group

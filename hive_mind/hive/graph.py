@@ -140,7 +140,10 @@ class InMemoryHiveGraph:
         ttl_ms: int = 0,
         labels: tuple[str, ...] = (),
     ) -> HiveFact:
-        statement = self._statement(content, concept, tuple(labels))
+        vector = self._embedder.vector(content) if self._embedder else None
+        statement = Statement(content, concept, labels=tuple(labels))
+        if vector is not None:
+            statement = msgspec.structs.replace(statement, model=self.settings.model, vector=vector.astype("<f2").tobytes())
         return self._vouched(Promotion(statement, agent_id, source or agent_id, _sure(confidence), ttl_ms))
 
     def _vouched(self, promotion: Promotion) -> HiveFact:
@@ -314,12 +317,6 @@ class InMemoryHiveGraph:
         (refused,) = self._ask(by, lambda request: Write(request, [(key, value)], by))
         if refused:
             raise InvalidInput(refused)
-
-    def _statement(self, content: str, concept: str, labels: tuple[str, ...]) -> Statement:
-        vector = self._embedder.vector(content) if self._embedder else None
-        if vector is None:
-            return Statement(content, concept, labels=labels)
-        return Statement(content, concept, labels=labels, model=self.settings.model, vector=vector.astype("<f2").tobytes())
 
     def _ask(self, agent_id: str, event: Callable[[str], Event]) -> Any:
         return self._ask_node(self._node(agent_id).name, event)

@@ -107,7 +107,7 @@ class Member:
             case Rearrange(topology):
                 return self._followed(self.membership.adopt(topology, now), now)
             case Leave():
-                return self.leave(now)
+                return self.membership.leave(now)
             case Evict(member):
                 return self._followed(self.membership.evict(member, now), now)
         return self.node.handle(event, now)
@@ -126,10 +126,6 @@ class Member:
         wake_ms, again_ms = self.membership.wake_at_ms(now), self.app_messages.wake_at_ms()
         wake_ms = wake_ms if again_ms is None else min(wake_ms, again_ms)
         return wake_ms if self._node is None else min(wake_ms, self._node.wake_at_ms(now))
-
-    def leave(self, now: Now) -> list[Effect]:
-        """Let others take over, and be a member no more. When `has_handed_over`, the process may end."""
-        return self.membership.leave(now)
 
     def presume_silent(self, names: Iterable[str], now: Now) -> None:
         """These members have stopped, as a host knows that hosted them; questions go to others from now on."""

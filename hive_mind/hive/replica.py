@@ -165,7 +165,9 @@ class Replica:
         entry = self._entries.get(fact_id)
         if entry is not None:
             assertions = self._shares.visible(fact_id, entry.partitions, judge)
-            rivals = self.conflicting(fact_id) if entry.statement.concept else []
+            rivals = []
+            if entry.statement.concept:
+                rivals = self._concepts.rivals(fact_id, entry.statement, lambda rival: self._entries[rival].statement)
             return self._fact(fact_id, assertions, judge, _status(entry, rivals), rivals) if assertions else None
         assertions = [assertion for share in self._shares.by_partition.values() for assertion in share.assertions(fact_id)]
         return self._fact(fact_id, assertions, judge, "quarantined") if assertions and judge.is_quarantined(fact_id) else None
@@ -241,9 +243,6 @@ class Replica:
         accept = self._accept(0.0, judge)
         visible = ((id, entry) for id, entry in self._entries.items() if accept is None or accept(id))
         return {id: Counted(entry.is_home, entry.confirmations > 0) for id, entry in visible}
-
-    def conflicting(self, fact_id: str) -> list[str]:
-        return self._concepts.rivals(fact_id, self._entries[fact_id].statement, lambda rival: self._entries[rival].statement)
 
     def _facts_at(
         self, places: Iterable[ListPlace], judge: NodePolicy, limit: int | None = None

@@ -34,23 +34,15 @@ READ_MAX = 64
 """Entries of each stream at a time."""
 
 
-class Room(Protocol):
-    """A mailbox, as far as it takes more."""
-
-    @property
-    def room(self) -> int: ...
-
-    async def until_room(self, timeout_s: float | None = None) -> None:
-        """Return when there is some, or the time is up."""
-
-
-Offer = Callable[[tuple[bytes, bytes], Sequence[bytes] | None], None]
+Native = tuple[bytes, bytes]
+"""A stream and an id in it."""
+Offer = Callable[[Native, Sequence[bytes] | None], None]
 
 
 class BriefReader:
     """Reads these streams, which may be none, from `start` to `stop`. `begin` and `mark` go over the wire of another one."""
 
-    def __init__(self, place: ServerAddress, streams: Sequence[bytes], name: str, mailbox: Room, offer: Offer) -> None:
+    def __init__(self, place: ServerAddress, streams: Sequence[bytes], name: str, mailbox: Mailbox[Native], offer: Offer) -> None:
         self._wire, self._streams, self._name = Wire(place), streams, name
         self._mailbox, self._offer = mailbox, offer
         self._read_up_to: dict[bytes, bytes] = {}
@@ -126,9 +118,6 @@ _READ_BYTES = 32 << 20
 # How often a reader shows that it lives and looks for what got lost between it and the server.
 _LOOK_EVERY_S = 2.0
 _FLUSHES_MAX = 3
-
-Native = tuple[bytes, bytes]
-"""A stream and an id in it."""
 
 
 class Pace:

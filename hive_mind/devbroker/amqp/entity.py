@@ -102,13 +102,8 @@ def split(payload: bytes) -> Message:
     return message
 
 
-def unbatch(payload: bytes, fmt: int) -> list[Message]:
-    """The messages of a delivery: one, or those of a batch. Raises `DecodeError`."""
-    return messages_of(split(payload), fmt)
-
-
 def messages_of(message: Message, fmt: int) -> list[Message]:
-    """The same for a delivery that is cut already."""
+    """The messages of a delivery: one, or those of a batch. Raises `DecodeError`."""
     return [split(raw) for raw in data_sections(message.body)] if fmt == BATCH_FORMAT else [message]
 
 

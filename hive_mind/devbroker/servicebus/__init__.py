@@ -29,7 +29,8 @@ from hive_mind.devbroker.amqp.entity import (
     TO,
     Message,
     annotations_section,
-    unbatch,
+    messages_of,
+    split,
 )
 from hive_mind.errors import InvalidInput
 
@@ -165,7 +166,7 @@ class BrokeredMessage:
 
 def letters_of(payload: bytes, fmt: int, now: float) -> list[BrokeredMessage]:
     """Those of a delivery: one, or a batch. Raises `AmqpError` or `DecodeError`."""
-    return [letter_of(message, now) for message in unbatch(payload, fmt)]
+    return [letter_of(message, now) for message in messages_of(split(payload), fmt)]
 
 
 def letter_of(message: Message, now: float) -> BrokeredMessage:
@@ -251,17 +252,8 @@ def rendered(message: StoredMessage, locked_until: float | None = None) -> bytes
     return message.letter.content.encoded(header=first, annotations=notes)
 
 
-def tag_of(token: UUID) -> bytes:
-    """A lock token as a delivery tag, in the order of bytes clients expect."""
-    return token.bytes_le
-
-
 def milliseconds(time: float) -> Timestamp:
     return Timestamp(int(time * 1000))
-
-
-def message_lock_lost() -> AmqpError:
-    return AmqpError("com.microsoft:message-lock-lost", "the lock expired, or the message was settled already; receive it again")
 
 
 def quota_reached(message: str) -> AmqpError:

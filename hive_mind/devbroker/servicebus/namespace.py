@@ -30,7 +30,6 @@ from hive_mind.devbroker.servicebus import (
     rendered,
     rules_of,
     settings_of,
-    tag_of,
     text_of,
     wrong_argument,
 )
@@ -220,7 +219,7 @@ class QueueEntity:
             link.send(rendered(message), uuid4().bytes)
         else:
             payload = rendered(message, message.locked_until)
-            self._deliveries[message.token] = link, link.send(payload, tag_of(message.token), held=message.token)
+            self._deliveries[message.token] = link, link.send(payload, message.token.bytes_le, held=message.token)
         self._host.count("messages_out")
         return True
 

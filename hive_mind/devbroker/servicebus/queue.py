@@ -17,12 +17,12 @@ from math import inf
 from sys import maxsize
 from uuid import UUID, uuid4
 
+from hive_mind.devbroker.amqp import AmqpError
 from hive_mind.devbroker.servicebus import (
     BrokeredMessage,
     QueueSettings,
     StoredMessage,
     buried,
-    message_lock_lost,
     not_allowed,
     quota_reached,
 )
@@ -143,7 +143,8 @@ class Locks:
         try:
             return self._kept[token]
         except KeyError:
-            raise message_lock_lost() from None
+            lost = "the lock expired, or the message was settled already; receive it again"
+            raise AmqpError("com.microsoft:message-lock-lost", lost) from None
 
     def renew(self, token: UUID, now: float) -> float:
         """Begin again; until when it now lasts."""

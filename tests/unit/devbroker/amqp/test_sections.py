@@ -18,8 +18,8 @@ from hive_mind.devbroker.amqp.entity import (
     CORRELATION_ID,
     Message,
     annotations_section,
+    messages_of,
     split,
-    unbatch,
     value_message,
 )
 from tests.unit.devbroker.values import MESSAGES, VALUES, damaged, is_same, section
@@ -51,7 +51,7 @@ def test_damaged_messages_are_refused_or_harm_nobody_who_reads_them(message, ran
     payload = damaged(message.encoded(), random)
     try:
         found = split(payload)
-        unbatch(payload, BATCH_FORMAT)
+        messages_of(found, BATCH_FORMAT)
     except DecodeError:
         return
 
