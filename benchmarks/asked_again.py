@@ -19,6 +19,7 @@ from hive_mind.evals.datasets import Document
 from hive_mind.evals.datasets.load import load_dataset
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query import Latencies, ScatterSettings
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.evidence import Statement
@@ -61,7 +62,7 @@ def request_of(effect: Send | SearchLocal) -> PoolRequest:
 def ask(members: Sequence[FactIndex], probe: Probe) -> tuple[Gathered, list[int]]:
     """What was found, and how many new ones of it each second answer gave."""
     read_set = tuple(ReplicaSet(f"{n}", (f"{n}",), (f"{n}",)) for n in range(len(members)))
-    scatter = Scatter(Ask("q", probe, 2_000), read_set, "asker", 1, ScatterSettings(), Latencies(), 0)
+    scatter = Scatter(Ask("q", probe, 2_000), Asker("asker", read_set, 1, ScatterSettings(), Latencies()), 0)
     effects, given, again = scatter.start(0), dict[str, frozenset[str]](), list[tuple[str, frozenset[str]]]()
     while effects:
         (one, *effects) = effects

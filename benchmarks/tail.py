@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.harness import parser_of, told
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query import Latencies, ScatterSettings
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.query.scatter import Scatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import Anchors, EvidenceColumns, Pool, Probe
@@ -82,7 +83,7 @@ def tail(what: str, questions: int, *, is_patient: bool = False, fan_out: int = 
         if number == 0:
             members.sent = 0
         asked = Ask(f"q{number}", Probe((), Anchors(), None, 1), deadline_ms)
-        scatter = Scatter(asked, sets, "asker", 1, settings, latencies, now_ms)
+        scatter = Scatter(asked, Asker("asker", sets, 1, settings, latencies), now_ms)
         done_ms = run(scatter, members, latencies, now_ms)
         if number >= 0:
             times.append(done_ms - now_ms)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query import Latencies, ScatterSettings
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.query.scatter import Scatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import EvidenceColumns, Gathered, Pool, Probe
@@ -56,7 +57,7 @@ def test_whoever_may_have_more_is_known_from_what_was_given(sets, each, asked, d
 
 def ask(parts: Sequence[FactIndex], probe: Probe, latencies: Latencies | None = None) -> tuple[Gathered, list[PoolRequest]]:
     read_set = tuple(ReplicaSet(f"s{n}", (f"m{n}",), (f"p{n}",)) for n in range(len(parts)))
-    scatter = Scatter(Ask("q", probe, 2_000), read_set, "me", 1, ScatterSettings(), latencies or Latencies(), 0)
+    scatter = Scatter(Ask("q", probe, 2_000), Asker("me", read_set, 1, ScatterSettings(), latencies or Latencies()), 0)
     effects, asked = scatter.start(0), []
     while effects:
         (one, *effects) = effects

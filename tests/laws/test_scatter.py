@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query import Latencies, ScatterSettings
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.query.scatter import Scatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import Anchors, EvidenceColumns, Gathered, Occurrences, Pool, Probe
@@ -76,7 +77,8 @@ def ask(hive, deadline_ms: int, terms: tuple[str, ...], node: str, seed: int = 0
     asked = Ask("q", Probe(terms, Anchors(), None, 1_000), deadline_ms)
     latencies = Latencies()
     latencies.suspects = frozenset(name for name, member in members.items() if member.is_suspected)
-    scatter = Scatter(asked, tuple(chance.sample(sets, len(sets))), node, 1, ScatterSettings(), latencies, 0)
+    asker = Asker(node, tuple(chance.sample(sets, len(sets))), 1, ScatterSettings(), latencies)
+    scatter = Scatter(asked, asker, 0)
     arriving: list[tuple[int, float, int, str, SearchReply]] = []
     spoken, sent, now_ms = {}, 0, 0
 

@@ -6,16 +6,13 @@ silence, and not how much there is to say: each further page grants it anew.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from hive_mind.hive.effects import Listed, Listing, SearchLocal, Send, Tallied, Tally
-from hive_mind.hive.query import Latencies, ScatterSettings
-from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
-from hive_mind.hive.topology import ReplicaSet
+from hive_mind.hive.query.rounds import Asker, Round, To, effect
 from hive_mind.hive.trust import contradiction
 from hive_mind.model.aggregation import ROW_BYTES, earliest_of, rows_in
 from hive_mind.model.evidence import HiveFact
@@ -35,17 +32,6 @@ from hive_mind.model.messages import (
 _DEADLINES_MAX = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Which node asks which replica sets, in which epoch."""
-
-    node: str
-    read_set: tuple[ReplicaSet, ...]
-    epoch: int
-    settings: ScatterSettings
-    latencies: Latencies
-
-
 class PagedScatter(ABC):
     """One paged question."""
 
@@ -53,9 +39,9 @@ class PagedScatter(ABC):
         self._node, self._epoch = asker.node, asker.epoch
         self._deadline_ms, self._longest_ms = deadline_ms, now_ms + _DEADLINES_MAX * deadline_ms
         self._end_ms = now_ms + deadline_ms
-        parts = [ReplicaSetShare(replica_set.name, replica_set.members, replica_set.partitions) for replica_set in asker.read_set]
+        parts = asker.parts()
         self._partitions = sum(len(set(part.items)) for part in parts)
-        self._round = Round(parts, asker.node, Window(now_ms, self._end_ms), asker.settings, asker.latencies)
+        self._round = Round(parts, asker, now_ms, self._end_ms)
         self._bytes_max = asker.settings.reply_bytes_max
         self._silent: tuple[str, ...] = ()
         self.is_done = False
@@ -81,7 +67,7 @@ class PagedScatter(ABC):
     def _ask_for_rest(self, sender: str, name: str, now_ms: int) -> list[Send | SearchLocal]:
         """Ask a member for its next page, as this one brought us further."""
         self._end_ms = max(self._end_ms, min(now_ms + self._deadline_ms, self._longest_ms))
-        self._round.move(Window(now_ms, self._end_ms))
+        self._round.move(now_ms, self._end_ms)
         return self._sent(self._round.ask_for_rest(sender, name, self._round.open_of(name), now_ms), now_ms)
 
     def _sent(self, requests: Sequence[To], now_ms: int) -> list[Send | SearchLocal]:

@@ -11,8 +11,8 @@ from msgspec import structs
 from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send, Tally
 from hive_mind.hive.policy.node_policy import NodePolicy
 from hive_mind.hive.query import Latencies, ScatterSettings
-from hive_mind.hive.query.listing import Asker, ListScatter, TallyScatter, page, rows_that_fit, wordings_that_fit
-from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
+from hive_mind.hive.query.listing import ListScatter, TallyScatter, page, rows_that_fit, wordings_that_fit
+from hive_mind.hive.query.rounds import Asker, ReplicaSetShare, Round, To, effect
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
 from hive_mind.hive.replica import Replica
 from hive_mind.hive.replication.partitions import Partitions
@@ -45,23 +45,19 @@ class FetchScatter:
     def __init__(
         self,
         fetch: Fetch,
-        read_set: tuple[ReplicaSet, ...],
-        node: str,
-        settings: ScatterSettings,
-        latencies: Latencies,
+        asker: Asker,
         now_ms: int,
         may_hold: Callable[[str, ReplicaSet], bool] = lambda _id, _set: True,
     ) -> None:
         """`may_hold` tells whether this replica set can have a fact of unknown holder."""
-        self._fetch, self._node = fetch, node
+        self._fetch, self._node = fetch, asker.node
         self._end_ms = now_ms + fetch.deadline_ms
         self._facts_held: dict[str, HiveFact] = {}
         self._cut: set[str] = set()
         """Members without room for everything they were asked for."""
-        self._bytes_max = settings.reply_bytes_max
-        window = Window(now_ms, self._end_ms)
-        parts = [*_by_holder(fetch, read_set), *_by_set(fetch, read_set, may_hold)]
-        self._round = Round(parts, node, window, settings, latencies)
+        self._bytes_max = asker.settings.reply_bytes_max
+        parts = [*_by_holder(fetch, asker.read_set), *_by_set(fetch, asker.read_set, may_hold)]
+        self._round = Round(parts, asker, now_ms, self._end_ms)
         self.is_done = False
         self.silent: tuple[str, ...] = ()
 
@@ -170,10 +166,8 @@ class Questions:
             holders = dict.fromkeys(pool.ids, self._node)
             return [Done(event.request, Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=at.hive_ms()))]
         topology = self._partitions.topology
-        read_set = self._read_set(event.domains)
         favoured = frozenset(topology.favoured(event.domains)) if event.domains else frozenset[str]()
-        scatter = Scatter(event, read_set, self._node, topology.epoch, self._settings, self.latencies, at.now.mono_ms, favoured)
-        return self._begin(event.request, scatter, at)
+        return self._begin(event.request, Scatter(event, self._asker(event.domains), at.now.mono_ms, favoured), at)
 
     def fetch(self, event: Fetch, at: NodePolicy) -> list[Effect]:
         topology = self._partitions.topology
@@ -181,9 +175,7 @@ class Questions:
         def may_hold(id: str, replica_set: ReplicaSet) -> bool:
             return any(topology.home(id, member) in replica_set.partitions for member in replica_set.members)
 
-        now_ms, read_set = at.now.mono_ms, self._read_set()
-        scatter = FetchScatter(event, read_set, self._node, self._settings, self.latencies, now_ms, may_hold)
-        return self._begin(event.request, scatter, at)
+        return self._begin(event.request, FetchScatter(event, self._asker(), at.now.mono_ms, may_hold), at)
 
     def listed(self, event: Listing, at: NodePolicy) -> list[Effect]:
         return self._begin(event.request, ListScatter(event, self._asker(), at.now.mono_ms), at)
@@ -251,8 +243,8 @@ class Questions:
             outcome = replace(outcome, as_of_ms=at.hive_ms())
         return [Done(request, outcome)]
 
-    def _asker(self) -> Asker:
-        return Asker(self._node, self._read_set(), self._partitions.topology.epoch, self._settings, self.latencies)
+    def _asker(self, domains: tuple[str, ...] = ()) -> Asker:
+        return Asker(self._node, self._read_set(domains), self._partitions.topology.epoch, self._settings, self.latencies)
 
     def _read_set(self, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
         """Replica sets to ask; worked out once per topology for all questions that name no domains."""

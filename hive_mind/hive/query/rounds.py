@@ -14,6 +14,7 @@ import msgspec
 
 from hive_mind.hive.effects import SearchLocal, Send
 from hive_mind.hive.query import Latencies, ScatterSettings
+from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.messages import SearchRequest
 
 _ASKS_MAX = 2
@@ -27,6 +28,21 @@ class ReplicaSetShare:
     name: str
     members: tuple[str, ...]
     items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Which node asks which replica sets, in which epoch."""
+
+    node: str
+    read_set: tuple[ReplicaSet, ...]
+    epoch: int
+    settings: ScatterSettings
+    latencies: Latencies
+
+    def parts(self) -> list[ReplicaSetShare]:
+        """Every replica set with all it holds."""
+        return [ReplicaSetShare(replica_set.name, replica_set.members, replica_set.partitions) for replica_set in self.read_set]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +96,17 @@ class _Quest(msgspec.Struct, eq=False):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """From when until when a round lasts, at the latest."""
-
-    start_ms: int
-    end_ms: int
-
-
 class Round:
     """One round. Only decides: the caller sends what `start`, `tick` and `take` return."""
 
-    def __init__(
-        self, parts: Sequence[ReplicaSetShare], node: str, window: Window, settings: ScatterSettings, latencies: Latencies
-    ) -> None:
-        self._node, self._window, self._latencies = node, window, latencies
+    def __init__(self, parts: Sequence[ReplicaSetShare], asker: Asker, start_ms: int, end_ms: int) -> None:
+        """It lasts until `end_ms` at the latest."""
+        self._node, self._latencies, settings = asker.node, asker.latencies, asker.settings
+        self.start_ms, self.end_ms = start_ms, end_ms
         self._quests = {part.name: self._quest(part) for part in parts}
         # Those that somebody is still waited for.
         self._active = {name: quest for name, quest in self._quests.items() if not quest.is_over}
-        self._lost_ms = _lost_ms(self._active.values(), window, settings, latencies)
+        self._lost_ms = _lost_ms(self._active.values(), end_ms - start_ms, settings, self._latencies)
         self._doubted_ms = max(1, settings.doubted_ms // _ASKS_MAX)
         self._censored_ms = settings.reask_ms
         self.requests = 0
@@ -113,18 +121,14 @@ class Round:
 
     @property
     def wake_at_ms(self) -> int:
-        return min([self._window.end_ms, *(quest.due_ms for quest in self._active.values())])
+        return min([self.end_ms, *(quest.due_ms for quest in self._active.values())])
 
-    @property
-    def end_ms(self) -> int:
-        return self._window.end_ms
-
-    def move(self, window: Window) -> None:
+    def move(self, start_ms: int, end_ms: int) -> None:
         """Give it other times: somebody has more to say than the first ones left room for."""
-        self._window = window
+        self.start_ms, self.end_ms = start_ms, end_ms
 
     def has_ended(self, now_ms: int) -> bool:
-        return now_ms >= self._window.end_ms or self.is_over
+        return now_ms >= self.end_ms or self.is_over
 
     def open_items(self) -> tuple[str, ...]:
         return tuple(sorted(item for quest in self._quests.values() for item in quest.open))
@@ -153,7 +157,7 @@ class Round:
 
     def tick(self, now_ms: int) -> list[To]:
         """Requests due: rivals for the slow, another try with the silent, others in place of the lost."""
-        if now_ms >= self._window.end_ms:
+        if now_ms >= self.end_ms:
             return []
         due = [(name, quest) for name, quest in self._active.items() if quest.due_ms <= now_ms]
         out = [to for _, quest in due for to in self._overdue(quest, now_ms)]
@@ -235,7 +239,7 @@ class Round:
         return tuple(sorted(silent))
 
     def _quest(self, part: ReplicaSetShare) -> _Quest:
-        now_ms, latencies = self._window.start_ms, self._latencies
+        now_ms, latencies = self.start_ms, self._latencies
         if len(part.members) > 1:
             # Sorting is stable: among equals the topology's order holds.
             order = sorted(dict.fromkeys(part.members), key=lambda m: m != self._node and 1 + latencies.doubt(m, now_ms))
@@ -297,12 +301,11 @@ class Round:
         """Until when a reply is waited for. Giving up takes longer than asking again, where there is much time."""
         if question.times < _ASKS_MAX or question.is_dead:
             return question.sent_ms + question.patience_ms
-        return question.sent_ms + max(question.patience_ms, (self._window.end_ms - self._window.start_ms) // 10)
+        return question.sent_ms + max(question.patience_ms, (self.end_ms - self.start_ms) // 10)
 
 
-def _lost_ms(quests: Collection[_Quest], window: Window, settings: ScatterSettings, latencies: Latencies) -> int:
+def _lost_ms(quests: Collection[_Quest], left_ms: int, settings: ScatterSettings, latencies: Latencies) -> int:
     """After what time a request counts as lost: every member has time to be asked twice, and one more at the very least."""
-    left_ms = window.end_ms - window.start_ms
     members = max((len(quest.part.members) for quest in quests), default=1)
     patience_ms = max(2 * latencies.slow_ms, left_ms // (_ASKS_MAX * members))
     return max(1, min(settings.reask_ms, patience_ms, left_ms // (_ASKS_MAX + 1)))

@@ -21,9 +21,7 @@ import numpy as np
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.policy.admission import DEPTH_MAX, are_counts
-from hive_mind.hive.query import Latencies, ScatterSettings
-from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
-from hive_mind.hive.topology import ReplicaSet
+from hive_mind.hive.query.rounds import Asker, ReplicaSetShare, Round, To, effect
 from hive_mind.model.gathered import PLACE, EvidenceColumns, Gathered, Occurrences, Pool, Probe
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply
 from hive_mind.model.query import TermStatistics
@@ -237,23 +235,11 @@ the same depth all the same: it decides which groups send more, never the result
 class Scatter:
     """One question. It is done when everything was spoken for, nobody is left to ask, or its deadline has passed."""
 
-    def __init__(
-        self,
-        ask: Ask,
-        read_set: tuple[ReplicaSet, ...],
-        node: str,
-        epoch: int,
-        settings: ScatterSettings,
-        latencies: Latencies,
-        now_ms: int,
-        favoured: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, ask: Ask, asker: Asker, now_ms: int, favoured: frozenset[str] = frozenset()) -> None:
         """`favoured` are names of replica sets of a domain that matches the question."""
-        self._ask, self._node, self._epoch = ask, node, epoch
-        self._settings, self._latencies = settings, latencies
-        self._parts = [ReplicaSetShare(replica_set.name, replica_set.members, replica_set.partitions) for replica_set in read_set]
+        self._ask, self._asker, self._parts = ask, asker, asker.parts()
         self._end_ms = now_ms + ask.deadline_ms
-        self._deepen_ms = self._end_ms - int(ask.deadline_ms * settings.deepening_share)
+        self._deepen_ms = self._end_ms - int(ask.deadline_ms * asker.settings.deepening_share)
         """When others are not waited for any longer before those that may have more are asked for it."""
         self._brought = ReplyCollector(self._parts, ask.probe)
         depth = self._ask.probe.depth
@@ -261,7 +247,7 @@ class Scatter:
         deeper = replace(probe, depth=DOMAIN_ROUTING_PRIORITY_MULTIPLIER * depth)
         self._probes = {part.name: deeper if part.name in favoured else probe for part in self._parts}
         self._probes_for_more: dict[str, Probe] = {}
-        self._searching = self._round(self._parts, now_ms)
+        self._searching = Round(self._parts, asker, now_ms, self._end_ms)
         self._deepening: list[Round] = []
         self._is_late = self._is_searched = False
         self._silent: set[str] = set()
@@ -356,12 +342,9 @@ class Scatter:
         parts = [replace(part, items=tuple(unsure[part.name])) for part in self._parts if part.name in unsure]
         probe = replace(self._ask.probe, statistics=self._brought.statistics(), beside=None)
         self._probes_for_more |= dict.fromkeys(unsure, probe)
-        deeper_round = self._round([self._answered_first(part) for part in parts], now_ms)
+        deeper_round = Round([self._answered_first(part) for part in parts], self._asker, now_ms, self._end_ms)
         self._deepening.append(deeper_round)
         return self._sent(deeper_round, deeper_round.start(now_ms), now_ms)
-
-    def _round(self, parts: Sequence[ReplicaSetShare], now_ms: int) -> Round:
-        return Round(parts, self._node, Window(now_ms, self._end_ms), self._settings, self._latencies)
 
     def _answered_first(self, part: ReplicaSetShare) -> ReplicaSetShare:
         """Members that answered most recently come first, after the node itself."""
@@ -380,12 +363,12 @@ class Scatter:
         return True
 
     def _sent(self, round_asked: Round, requests: Sequence[To], now_ms: int) -> Requests:
-        return [effect(to.node, self._request(round_asked, to.part, now_ms), self._node) for to in requests]
+        return [effect(to.node, self._request(round_asked, to.part, now_ms), self._asker.node) for to in requests]
 
     def _request(self, round_asked: Round, part: str, now_ms: int) -> PoolRequest:
         request = self._ask.request if round_asked is self._searching else self._request_for_more
         probe, left_ms = self._probe_of(round_asked, part), self._end_ms - now_ms
-        return PoolRequest(request, part, self._epoch, probe, left_ms, self._ask.confidence_min)
+        return PoolRequest(request, part, self._asker.epoch, probe, left_ms, self._ask.confidence_min)
 
     def _probe_of(self, round_asked: Round, part: str) -> Probe:
         return self._probes[part] if round_asked is self._searching else self._probes_for_more[part]

@@ -8,6 +8,7 @@ import numpy as np
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query import Latencies, ScatterSettings
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.query.scatter import Scatter
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import Anchors, EvidenceColumns, Occurrences, Pool, Probe
@@ -25,7 +26,7 @@ def scatter_of(
     read_set: Sequence[ReplicaSet], probe: Probe = PLAIN, deadline_ms: int = 2_000, node: str = "me", **more: Any
 ) -> Scatter:
     latencies = more.pop("latencies", None) or Latencies()
-    return Scatter(Ask("q", probe, deadline_ms, 0.3), tuple(read_set), node, 7, SETTINGS, latencies, 0, **more)
+    return Scatter(Ask("q", probe, deadline_ms, 0.3), Asker(node, tuple(read_set), 7, SETTINGS, latencies), 0, **more)
 
 
 def pool_reply(part: str, *ids: str, missing: tuple[str, ...] = (), confirmations: float = 0.2) -> PoolReply:

@@ -5,6 +5,7 @@ import pytest
 
 from hive_mind.hive.effects import Ask, Send
 from hive_mind.hive.query import Latencies, ScatterSettings
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.query.scatter import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, FOR_MORE, Scatter, first_depth
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import Anchors, EvidenceColumns, Pool, Probe
@@ -17,7 +18,7 @@ READ_SET = tuple(ReplicaSet(f"s{n}", (f"a{n}", f"b{n}"), (f"p{n}", f"q{n}")) for
 
 
 def scatter_of(deadline_ms: int = 2_000, favoured: frozenset[str] = frozenset()) -> Scatter:
-    return Scatter(Ask("q", PROBE, deadline_ms), READ_SET, "me", 7, ScatterSettings(), Latencies(), 0, favoured)
+    return Scatter(Ask("q", PROBE, deadline_ms), Asker("me", READ_SET, 7, ScatterSettings(), Latencies()), 0, favoured)
 
 
 def reply(name: str, count: int, depth: int, best: float = 0.1, missing: tuple[str, ...] = ()) -> PoolReply:
@@ -224,7 +225,7 @@ def test_what_another_member_speaks_for_meanwhile_is_asked_for_in_full_too():
 def test_an_answer_of_somebody_who_was_given_up_counts_as_long_as_the_question_lasts():
     latencies = Latencies()
     latencies.suspects = frozenset({"a9", "b9"})
-    scatter = Scatter(Ask("q", PROBE, 2_000), READ_SET, "me", 7, ScatterSettings(), latencies, 0)
+    scatter = Scatter(Ask("q", PROBE, 2_000), Asker("me", READ_SET, 7, ScatterSettings(), latencies), 0)
     scatter.start(0)
     answered_but_for(scatter, "s9")
     while "a0" not in depths(scatter.tick(now_ms := scatter.wake_at_ms)):

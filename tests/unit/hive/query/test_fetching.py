@@ -3,6 +3,7 @@
 from hive_mind.hive.effects import Fetch, SearchLocal, Send
 from hive_mind.hive.query import Latencies, ScatterSettings
 from hive_mind.hive.query.questions import FetchScatter
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.messages import FactsReply
@@ -18,7 +19,7 @@ def fetch_of(*wanted: tuple[str, str], node: str = "me", deadline_ms: int = 2_00
     latencies = Latencies()
     while latencies.take_hedge():
         pass
-    return FetchScatter(Fetch("f", wanted, deadline_ms), SETS, node, ScatterSettings(), latencies, 0)
+    return FetchScatter(Fetch("f", wanted, deadline_ms), Asker(node, SETS, 1, ScatterSettings(), latencies), 0)
 
 
 def asked(effects: list[Send | SearchLocal]) -> list[tuple[str, tuple[str, ...]]]:

@@ -5,7 +5,8 @@ import pytest
 
 from hive_mind.hive.effects import Listed, Listing, SearchLocal, Send
 from hive_mind.hive.query import Latencies, ScatterSettings
-from hive_mind.hive.query.listing import Asker, ListScatter
+from hive_mind.hive.query.listing import ListScatter
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
 from hive_mind.model.ids import fact_id

@@ -3,6 +3,7 @@
 from benchmarks.tail import tail
 from hive_mind.hive.effects import Ask
 from hive_mind.hive.query import Latencies
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.query.scatter import Scatter
 from hive_mind.hive.topology import ReplicaSet
 from tests.unit.hive.scattering import (
@@ -103,14 +104,14 @@ def test_who_stayed_silent_is_tried_last_until_it_is_heard_of_again():
     wait(first, 450)
     first.take("b", pool_reply("s"), 451)
 
-    second = Scatter(Ask("q", PLAIN, 2_000), ONE, "me", 7, SETTINGS, latencies, 500)
+    second = Scatter(Ask("q", PLAIN, 2_000), Asker("me", ONE, 7, SETTINGS, latencies), 500)
     assert asked(second.start(500)) == [("b", "s")]
 
     after = 451 + SETTINGS.suspect_ms
-    assert asked(Scatter(Ask("q", PLAIN, 2_000), ONE, "me", 7, SETTINGS, latencies, after).start(after)) == [("a", "s")]
+    assert asked(Scatter(Ask("q", PLAIN, 2_000), Asker("me", ONE, 7, SETTINGS, latencies), after).start(after)) == [("a", "s")]
     latencies.suspect("a", after)
     latencies.mark_alive("a")
-    assert asked(Scatter(Ask("q", PLAIN, 2_000), ONE, "me", 7, SETTINGS, latencies, after).start(after)) == [("a", "s")]
+    assert asked(Scatter(Ask("q", PLAIN, 2_000), Asker("me", ONE, 7, SETTINGS, latencies), after).start(after)) == [("a", "s")]
 
 
 def test_when_all_members_were_silent_they_are_asked_together_and_not_waited_for_to_the_end():
@@ -200,7 +201,7 @@ def test_a_member_that_died_costs_one_question():
     waits = []
     for number in range(4):
         start = 1_000 * number
-        scatter = Scatter(Ask("q", PLAIN, 900), ONE, "me", 7, SETTINGS, latencies, start)
+        scatter = Scatter(Ask("q", PLAIN, 900), Asker("me", ONE, 7, SETTINGS, latencies), start)
         pending = [(start + 3, node) for node, _ in asked(scatter.start(start)) if node != "a"]
         while not scatter.is_done:
             now, node = min([*pending, (scatter.wake_at_ms, "")])

@@ -2,7 +2,8 @@ import pytest
 
 from hive_mind.hive.effects import SearchLocal, Send, Tally
 from hive_mind.hive.query import Latencies, ScatterSettings
-from hive_mind.hive.query.listing import Asker, TallyScatter, rows_that_fit, wordings_that_fit
+from hive_mind.hive.query.listing import TallyScatter, rows_that_fit, wordings_that_fit
+from hive_mind.hive.query.rounds import Asker
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.hive.trust.contradiction import ROW_BYTES
 from hive_mind.model.aggregation import row
