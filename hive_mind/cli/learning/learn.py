@@ -25,7 +25,7 @@ from hive_mind.cli.options import Format, Group, iso_time
 from hive_mind.cli.output import printable, progress, say, show_json, shown_source
 from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.counted import counted
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.runtime.settings import Settings
 
 Explain = Annotated[bool, typer.Option("--explain", help="Show line by line what was kept, and what was left out and why.")]
@@ -222,17 +222,27 @@ async def watch_folders(settings: Settings, folders: Sequence[Path], agent: str,
             last_state = ""
             while True:
                 began = time.monotonic()
-                is_learned = await watcher.look()
-                missing = [shown_source(str(folder)) for folder in watcher.folders if not folder.is_dir()]
-                state = f"waiting for {', '.join(missing)}, which is not there" if missing else ""
-                if is_learned:
-                    state = f"up to date: {counted(len(watcher.handled), 'file')}"
+                state = await state_after_look(watcher)
                 if state and state != last_state:
                     say(state, style="dim")
                 last_state = state
                 await asyncio.sleep(max(_PAUSE_S, _PAUSES_PER_LOOK * (time.monotonic() - began)))
         except asyncio.CancelledError:
             raise Stopped("stopped watching; the next hive-mind learn --watch reads what changes meanwhile") from None
+
+
+async def state_after_look(watcher: FolderWatcher) -> str:
+    """In a line; "" while files change. What may pass, such as a process that is stopped, ends no watch: it is tried again."""
+    try:
+        is_learned = await watcher.look()
+    except BackendError as error:
+        if not error.retryable:
+            raise
+        return f"trying again: {error}"
+    if is_learned:
+        return f"up to date: {counted(len(watcher.handled), 'file')}"
+    missing = [shown_source(str(folder)) for folder in watcher.folders if not folder.is_dir()]
+    return f"waiting for {', '.join(missing)}, which is not there" if missing else ""
 
 
 def below(folder: Path) -> str:

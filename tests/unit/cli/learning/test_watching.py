@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cli.learning.learn import FolderWatcher
+from hive_mind.cli.learning.learn import FolderWatcher, state_after_look
 from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.errors import BackendRejected, BackendTimeout
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.store import Change
 from tests.builders import Home
@@ -31,14 +32,14 @@ class MortalHome(Home):
 
     def __init__(self) -> None:
         super().__init__()
-        self.writes_left = -1
+        self.writes_left, self.error = -1, Killed()
         self._write = self._kept.write
         self._kept.write = self._written  # type: ignore[method-assign]
 
     async def _written(self, changes: Sequence[Change]) -> None:
         self.writes_left -= 1
         if self.writes_left == 0:
-            raise Killed
+            raise self.error
         await self._write(changes)
 
 
@@ -127,6 +128,22 @@ def test_a_file_is_not_read_while_it_changes_from_look_to_look(tmp_path: Path) -
         assert list(await known(memory)) == ["The mill is old."]
 
     scenario(life, Home(), tmp_path)
+
+
+async def test_a_process_that_is_silent_for_a_while_ends_no_watch(tmp_path: Path) -> None:
+    home = MortalHome()
+    (tmp_path / "a.md").write_text("The mill is old.")
+    watching, memory = watcher(home, tmp_path)
+    home.writes_left, home.error = 1, BackendTimeout("resident", "no answer in 15 s")
+    states = [await state_after_look(watching) for _ in range(4)]
+    assert states == ["", "trying again: resident: no answer in 15 s", *["up to date: 1 file"] * 2]
+    assert list(await known(memory)) == ["The mill is old."]
+
+    (tmp_path / "b.md").write_text("The dam is new.")
+    home.writes_left, home.error = 1, BackendRejected("resident", "the database is damaged")
+    assert not await state_after_look(watching)
+    with pytest.raises(BackendRejected):
+        await state_after_look(watching)
 
 
 def test_a_folder_that_vanishes_changes_nothing_and_is_read_again_when_it_is_back(tmp_path: Path) -> None:
