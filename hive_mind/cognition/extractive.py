@@ -227,7 +227,9 @@ def _states(sentence: str, piece: Piece) -> bool:
     # "4 eggs", "May 2025", "done, commit 7fe21ab".
     is_figured = any(map(str.isalpha, sentence)) and (any(map(str.isdecimal, sentence)) or bool(moments(sentence)))
     is_terse = block.layout is Layout.PROSE and not block.speaker and is_terse_statement(sentence)
-    is_told = is_figured and block.layout is Layout.UTTERANCE and not (is_question(sentence) or is_polite(sentence))
+    is_told = (
+        is_figured and block.layout in (Layout.UTTERANCE, Layout.PROSE) and not (is_question(sentence) or is_polite(sentence))
+    )
     return is_terse or is_told or (hangs and (is_brief_statement(sentence) or is_figured))
 
 

@@ -107,9 +107,11 @@ _VERSION = regex(r"\d\.\d")
 _CHECKED = regex(r"\A\[[ xX]\]\s+")
 _QUOTE = regex(r"(?:>[ \t]?){1,8}")
 _TABLE_RULE = regex(r"[|:\- \t+]{3,}")
-# A key with its value, a requirement ("django==4.2"), and what begins at a time until another.
+# A key or name with what is said of it, a requirement ("django==4.2"), what begins at a time until another, a number ("1.2.1"),
+# and the id of a commit.
 _KEYED = regex(
-    r"[^\s:.][^:.]{0,40}(?::\s|：)|[\w.-]{1,60}(?:\[[\w,-]{1,60}\])?\s?[=~!<>]?=\s?\S|\d{1,2}[:.]\d\d(?:\s?[-–—]\s?\d|\s\s)"
+    r"[^\s:.][^:.]{0,40}(?::\s|：)|[\w.-]{1,60}(?:\[[\w,-]{1,60}\])?\s?[=~!<>]?=\s?\S|\d{1,2}[:.]\d\d(?:\s?[-–—]\s?\d|\s\s)|"
+    r"(?![a-zà-öø-ÿа-яα-ω])\w[^:.–—]{0,40}\s[–—]\s\S|\d{1,2}(?:\.\d{1,2}){1,3}\s\S|(?=[a-f]{0,39}\d)[0-9a-f]{7,40}\s"
 )
 _COLUMNS = regex(r"\S\s{3}")
 # The value of the setting that the heading names.

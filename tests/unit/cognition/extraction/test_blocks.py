@@ -108,13 +108,18 @@ def test_wrapped_lines_are_one_paragraph_and_an_empty_line_ends_it():
     ]
 
 
-def test_lines_in_columns_are_not_joined():
-    text = "name                       state                  starts\nledger-6f9c7d              running                0"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name                       state                  starts\nledger-6f9c7d              running                0",
+        "Owner: Ana\nbudget: 5 EUR",
+        "Chess — Tuesday and Friday from five to seven, room 12, Pavel Orlov\nPottery — Wednesday, the workshop, Zoya Lebedeva",
+        "9fe2a10 (HEAD -> main, tag: v3.2.0) Drop support for the oldest Python\n41bb7d3 Fix double free in the decoder",
+        "1.1 Anna Petersen, born 1830 in Husum, married to Claus Hinrichs the baker\n1.2 Detlef, emigrated to Iowa in 1857",
+    ],
+)
+def test_lines_that_name_something_each_are_not_joined(text: str):
     assert [block.text for block in blocks(text)] == text.split("\n")
-
-
-def test_short_lines_with_labels_are_not_joined():
-    assert [block.text for block in blocks("Owner: Ana\nbudget: 5 EUR")] == ["Owner: Ana", "budget: 5 EUR"]
 
 
 def test_a_table_row_knows_the_header_of_its_table():

@@ -65,3 +65,8 @@ def test_a_line_with_a_date_right_below_a_heading_is_said_there_and_heads_nothin
         ("Fix the flags of the shell.", "Version 8.1.7"),
         ("Fix the script for the fish.", "Version 8.1.7"),
     ]
+
+
+@pytest.mark.parametrize("text", ["Sharks – Otters 9:7", "12.07.2026 13:48 Kasse 2", "Facilities, extension 4417."])
+def test_a_short_line_with_a_figure_is_kept(text: str):
+    assert text in statements(f"Nobody plays at home today.\n{text}\nAll the others have the day off.")
