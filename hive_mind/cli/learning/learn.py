@@ -8,11 +8,11 @@ changes nothing: it may be on a disk that comes back.
 
 import asyncio
 import os
-import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any
 
 import typer
@@ -149,6 +149,8 @@ class FolderWatcher:
     learner: Learner
     handled: dict[str, FileSignature] = field(default_factory=dict)
     """by source, as it looked before it was read last"""
+    looked_s: float = 0.0
+    """that it took to look, without what was learned then, or waited for in vain"""
     _last: Mapping[str, FileSignature] = field(default_factory=dict)
     _digests: dict[str, str] | None = None
     """of what each source says now, by source; None before the first look"""
@@ -156,7 +158,9 @@ class FolderWatcher:
     async def look(self) -> bool:
         """Look once, and do what there is to do. Whether all is learned that is there, as far as could be seen."""
         paths = [folder for folder in self.folders if folder.is_dir()]
+        began_s = monotonic()
         now = await asyncio.to_thread(look_into, paths)
+        self.looked_s = monotonic() - began_s
         digests = await self._known()
         still = [source for source, signature in now.items() if self._last.get(source) == signature != self.handled.get(source)]
         sources = [source for source in digests if self._is_gone(source, paths, now)]
@@ -221,12 +225,11 @@ async def watch_folders(settings: Settings, folders: Sequence[Path], agent: str,
             watcher = FolderWatcher(folders, Learner(served))
             last_state = ""
             while True:
-                began = time.monotonic()
                 state = await state_after_look(watcher)
                 if state and state != last_state:
                     say(state, style="dim")
                 last_state = state
-                await asyncio.sleep(max(_PAUSE_S, _PAUSES_PER_LOOK * (time.monotonic() - began)))
+                await asyncio.sleep(max(_PAUSE_S, _PAUSES_PER_LOOK * watcher.looked_s))
         except asyncio.CancelledError:
             raise Stopped("stopped watching; the next hive-mind learn --watch reads what changes meanwhile") from None
 

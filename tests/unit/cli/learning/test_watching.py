@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.cli.learning import learn
 from hive_mind.cli.learning.learn import FolderWatcher, state_after_look
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendRejected, BackendTimeout
@@ -33,10 +34,12 @@ class MortalHome(Home):
     def __init__(self) -> None:
         super().__init__()
         self.writes_left, self.error = -1, Killed()
+        self.on_write: Callable[[], object] = lambda: None
         self._write = self._kept.write
         self._kept.write = self._written  # type: ignore[method-assign]
 
     async def _written(self, changes: Sequence[Change]) -> None:
+        self.on_write()
         self.writes_left -= 1
         if self.writes_left == 0:
             raise self.error
@@ -130,12 +133,17 @@ def test_a_file_is_not_read_while_it_changes_from_look_to_look(tmp_path: Path) -
     scenario(life, Home(), tmp_path)
 
 
-async def test_a_process_that_is_silent_for_a_while_ends_no_watch(tmp_path: Path) -> None:
+async def test_a_process_that_is_silent_for_a_while_ends_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = MortalHome()
     (tmp_path / "a.md").write_text("The mill is old.")
     watching, memory = watcher(home, tmp_path)
     home.writes_left, home.error = 1, BackendTimeout("resident", "no answer in 15 s")
+    clock_s = [0.0]
+    monkeypatch.setattr(learn, "monotonic", lambda: clock_s[0])
+    home.on_write = lambda: clock_s.append(clock_s.pop() + 15.0)
     states = [await state_after_look(watching) for _ in range(4)]
+    # A pause is as long as looks are, not as what is waited for.
+    assert (watching.looked_s, clock_s > [15.0]) == (0.0, True)
     assert states == ["", "trying again: resident: no answer in 15 s", *["up to date: 1 file"] * 2]
     assert list(await known(memory)) == ["The mill is old."]
 
