@@ -18,6 +18,7 @@ from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
 from hive_mind.memory.editions import former_of, likely_originals, original_of
 from hive_mind.memory.intake import statement
+from hive_mind.model.bounds import refuse_other_than
 from hive_mind.model.content import Candidate, Content, Episode, LeftOut
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Answer, Question
@@ -83,6 +84,7 @@ class LearningSteps:
 
     async def observe(self, content: Content) -> Content:
         """The content, if there is anything in it. Raises `InvalidInput`."""
+        refuse_other_than(Content, content)
         if not content.text.strip():
             raise InvalidInput("there is nothing to learn: the content is empty")
         if not content.source:
@@ -93,6 +95,7 @@ class LearningSteps:
     async def orient(self, observed: Content) -> tuple[Content, Extraction]:
         """Its statements, one by one, and when it was said."""
         extraction = await self.reader.extract(observed)
+        refuse_other_than(Extraction, extraction)
         return replace(observed, said_at=observed.said_at or extraction.said_at), extraction
 
     async def decide(self, oriented: tuple[Content, Extraction]) -> LearningPlan:

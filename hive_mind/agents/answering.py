@@ -29,6 +29,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory, asked_for
 from hive_mind.model.aggregation import Aggregated, Aggregation
+from hive_mind.model.bounds import refuse_other_than
 from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 
@@ -96,6 +97,7 @@ class AnsweringSteps:
 
     async def observe(self, question: Question) -> Question:
         """The question, if there is one, and if what it wants can be searched for. Raises `InvalidInput`."""
+        refuse_other_than(Question, question)
         if not question.text.strip():
             raise InvalidInput("the question has no words: ask in your own")
         asked_for(Query(question.text, self.limit, self.method), self.limit)
@@ -150,6 +152,7 @@ class AnsweringSteps:
             return collected_answer(decided.collected)
         result = decided.found
         answer = await self.reader.synthesise(decided.question, result)
+        refuse_other_than(Answer, answer)
         text, tally = decided.question.text, None if decided.question.as_of_us else tally_of(decided.question.text)
         if tally and needs_tally(text, tally, answer):
             answer = await self._tallied(tally) or answer

@@ -10,7 +10,7 @@ from hive_mind.api.request import Progress
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.intake import refuse_long
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
-from hive_mind.model.bounds import BOUNDS, OF_SOME
+from hive_mind.model.bounds import BOUNDS, OF_SOME, refuse_other_than
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, Fact, FactList, Relation
@@ -27,6 +27,7 @@ _QUESTION_CHARACTERS_MAX = 10_000
 def asked_for(query: str | Query, limit: int) -> Query:
     """The input of a search, checked. `limit` is for a query given as text. Raises `InvalidInput`."""
     asked_query = Query(query, limit) if isinstance(query, str) else query
+    refuse_other_than(Query, asked_query)
     refuse_long("question", _QUESTION_CHARACTERS_MAX, asked_query.text)
     BOUNDS["limit"].refuse("limit", asked_query.limit)
     if asked_query.method not in METHODS:

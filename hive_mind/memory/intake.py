@@ -10,15 +10,18 @@ from dataclasses import dataclass, replace
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.entities import entities
-from hive_mind.model.bounds import BOUNDS
+from hive_mind.model.bounds import BOUNDS, refuse_other_than, shown_value
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.evidence import LISTS, TEXTS, names_of, said_of
 from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, NAME_CHARACTERS_MAX, Fact, Relation, Sharing, with_places
 from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id, shown
+from hive_mind.regex import regex
 from hive_mind.store import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
 
 # Longer is no statement but a document: let a reader cut it. Keeps one hostile line from filling an index.
 STATEMENT_CHARACTERS_MAX = 20_000
+
+_ORIGINAL = regex(r"[0-9a-f]{32}")
 
 Known = Callable[[str], Fact | None]
 
@@ -45,6 +48,8 @@ def _laid_out(content: str) -> str:
 
 
 def new_episode(content: Content, summary: str, learned_at_us: int) -> Episode:
+    """Content as it is kept. Raises `InvalidInput` for a field of another type."""
+    refuse_other_than(Content, content)
     return Episode(
         id=episode_id(content.text, content.source),
         text=content.text,
@@ -59,7 +64,10 @@ def new_episode(content: Content, summary: str, learned_at_us: int) -> Episode:
 
 def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
     """A candidate as a fact. Raises `InvalidInput` for text that says nothing or too much, or a confidence outside [0, 1]."""
+    refuse_other_than(Candidate, candidate)
     content = statement(candidate)
+    if candidate.copied_from and not _ORIGINAL.fullmatch(candidate.copied_from):
+        raise InvalidInput(f"`copied_from` is the digest of a source, not {shown_value(candidate.copied_from)!r}")
     if not any(character.isalnum() for character in candidate.content):
         raise InvalidInput("a fact needs words: this text has neither letters nor digits")
     if len(content) > STATEMENT_CHARACTERS_MAX:
@@ -92,7 +100,7 @@ def by_hand(concept: str, content: str, confidence: float, said_at: str, labels:
 
 def refuse_source(source: str) -> None:
     """Raises `InvalidInput` for a source that names nobody, or is no name at all."""
-    if not source.strip():
+    if not isinstance(source, str) or not source.strip():
         raise InvalidInput("a fact needs a source: name the person, file or feed that vouches for it")
     refuse_long("source", NAME_CHARACTERS_MAX, source)
 

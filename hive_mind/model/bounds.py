@@ -12,7 +12,7 @@ are for those who build the part.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from hive_mind.errors import InvalidInput
@@ -36,6 +36,28 @@ class Bounds:
             return
         kind = "a whole number, " if self.is_whole else "a number from "
         raise InvalidInput(f"`{name}` is {kind}{self.least} to {self.most}, not {shown_value(value)}")
+
+
+_KINDS: Mapping[object, tuple[Any, str]] = {
+    str: (str, "a text"),
+    bool: (int, "true or false"),
+    tuple[str, ...]: (tuple, "a tuple of texts"),
+}
+"""The values that a field of this type takes, and a name for them. Numbers have `Bounds`."""
+
+
+def refuse_other_than(kind: type, value: object) -> None:
+    """Raises `InvalidInput` for what is no `kind`, a dataclass, or has a field of another type: a program may hand in anything.
+
+    What goes on unread is written, and a record that holds it can't be read again.
+    """
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{kind.__name__} is needed, not {type(value).__name__} ({shown_value(value)})")
+    for field in fields(kind):
+        taken, words = _KINDS.get(field.type, (object, ""))
+        content = getattr(value, field.name)
+        if not isinstance(content, taken) or (taken is tuple and not all(isinstance(part, str) for part in content)):
+            raise InvalidInput(f"`{field.name}` of {kind.__name__} is {words}, not {shown_value(content)!r}")
 
 
 def shown_value(value: object) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hive_mind.counted import did_you_mean
 from hive_mind.errors import InvalidInput
+from hive_mind.model.bounds import Bounds, refuse_other_than, shown_value
 from hive_mind.model.query import ANSWERING
 from hive_mind.regex import regex
 from hive_mind.runtime.worker_http import SILENCE_S
@@ -78,6 +79,15 @@ class Settings:
     console_hosts: str = ""
     """Names, with commas, by which a browser may ask for the pages of a worker that listens elsewhere than on loopback; "" for
     none, and no pages. On loopback there always are some."""
+
+    def __post_init__(self) -> None:
+        """Raises `InvalidInput` for what a program hands in and is no such setting; a home may be given as text."""
+        refuse_other_than(Settings, self)
+        if not isinstance(self.home, str | Path):
+            raise InvalidInput(f"`home` of Settings is a path, not {shown_value(self.home)}")
+        object.__setattr__(self, "home", Path(self.home))
+        for name, least in _NUMBERS.items():
+            Bounds(least, 10**_DIGITS_MAX, is_whole=False).refuse(name, getattr(self, name))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
