@@ -28,6 +28,7 @@ from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory, asked_for
+from hive_mind.memory.intake import refuse_long
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.bounds import refuse_other_than
 from hive_mind.model.gathered import Answer, Question, SearchResult
@@ -62,6 +63,9 @@ class ReadingLimit:
         note = f"{counted(left_out, 'fact')} not read: one question reads {self._characters:,} characters"
         return result.with_hits(result, "; ".join(filter(None, (result.note, note))))
 
+
+_QUESTION_CHARACTERS_MAX = 10_000
+"""A question is taken apart in the loop, for 70 µs a character: a document pasted as one held its process up for a minute."""
 
 OnFound = Callable[[SearchResult], None]
 """Takes what was found for a question, at most as many facts as are wanted."""
@@ -100,6 +104,7 @@ class AnsweringSteps:
         refuse_other_than(Question, question)
         if not question.text.strip():
             raise InvalidInput("the question has no words: ask in your own")
+        refuse_long("question", _QUESTION_CHARACTERS_MAX, question.text)
         asked_for(Query(question.text, self.limit, self.method), self.limit)
         return question
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from hive_mind.api.request import Progress
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.intake import refuse_long
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
 from hive_mind.model.bounds import BOUNDS, OF_SOME, refuse_other_than
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
@@ -20,15 +19,11 @@ from hive_mind.model.query import LIMIT, METHODS, Query
 if TYPE_CHECKING:
     from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
 
-_QUESTION_CHARACTERS_MAX = 10_000
-"""A question is taken apart in the loop, for 70 µs a character: a document pasted as one held its process up for a minute."""
-
 
 def asked_for(query: str | Query, limit: int) -> Query:
     """The input of a search, checked. `limit` is for a query given as text. Raises `InvalidInput`."""
     asked_query = Query(query, limit) if isinstance(query, str) else query
     refuse_other_than(Query, asked_query)
-    refuse_long("question", _QUESTION_CHARACTERS_MAX, asked_query.text)
     BOUNDS["limit"].refuse("limit", asked_query.limit)
     if asked_query.method not in METHODS:
         raise InvalidInput(f"there is no method {asked_query.method!r} to search by; there are {', '.join(METHODS)}")
