@@ -234,22 +234,20 @@ class QueenTalk:
             outcome = await paused(fleet, order.agent, order.run, f"{by} wants it")
         else:
             outcome = await settled(fleet, order.agent, order.run, order.do)
-            await self._close(f"{order.agent}/{order.run}", order.do, by)
+            # The tickets about it are settled with that, and so is what the queen's own runs ask about them.
+            subject = f"{order.agent}/{order.run}"
+            views = await self._fleet.desk.open()
+            tickets = [view.item.id for view in views if view.item.kind == "ticket" and view.item.subject == subject]
+            asking = tuple(f"q-{id[:12]}/" for id in tickets)
+            for view in views:
+                if view.item.id in tickets:
+                    decision = Decision(item=view.item.id, action=JudgmentAction.ACCEPT, by=by, because=order.do)
+                elif asking and view.item.kind == "question" and view.item.subject.startswith(asking):
+                    decision = Decision(item=view.item.id, action=JudgmentAction.ACCEPT, by=by, edit=order.do)
+                else:
+                    continue
+                await self._fleet.desk.decide(decision)
         return f"Done: run {outcome['run']} of {order.agent} is {outcome['status']}."
-
-    async def _close(self, subject: str, word: str, by: str) -> None:
-        """The tickets about it are settled with that, and so is what the queen's own runs ask about them."""
-        views = await self._fleet.desk.open()
-        tickets = [view.item.id for view in views if view.item.kind == "ticket" and view.item.subject == subject]
-        asking = tuple(f"q-{id[:12]}/" for id in tickets)
-        for view in views:
-            if view.item.id in tickets:
-                decision = Decision(item=view.item.id, action=JudgmentAction.ACCEPT, by=by, because=word)
-            elif asking and view.item.kind == "question" and view.item.subject.startswith(asking):
-                decision = Decision(item=view.item.id, action=JudgmentAction.ACCEPT, by=by, edit=word)
-            else:
-                continue
-            await self._fleet.desk.decide(decision)
 
     async def _seen(self) -> _Seen:
         tickets = await self._fleet.desk.open("ticket")

@@ -43,7 +43,22 @@ async def open(
     Without a `dimension` one short request learns it, and shows at once whether address, key and model are right.
     Raises `InvalidInput` for an address or key that can't be used, and `BackendError`.
     """
-    client = _client(_endpoint(base_url), _sendable_key(api_key))
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise InvalidInput(
+            f"the endpoint's address can't be read ({error}); give something like HIVE_MIND_EMBED_URL={DEFAULT_URL}"
+        ) from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise InvalidInput(
+            f"the endpoint's address needs http:// or https:// and a host; give something like HIVE_MIND_EMBED_URL={DEFAULT_URL}"
+        )
+    key = api_key.strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise InvalidInput(
+            "the API key has characters no key has (a space, a line break, a letter with an accent); copy it again"
+        )
+    client = _client(url, key)
     embedder = OpenAIEmbedder(model, client, dimension, retry or RetrySettings())
     try:
         await embedder.learn_dimension()
@@ -122,29 +137,6 @@ class OpenAIEmbedder:
 def _client(url: httpx.URL, key: str) -> httpx.AsyncClient:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_S)
-
-
-def _endpoint(base_url: str) -> httpx.URL:
-    try:
-        url = httpx.URL(base_url)
-    except httpx.InvalidURL as error:
-        raise InvalidInput(
-            f"the endpoint's address can't be read ({error}); give something like HIVE_MIND_EMBED_URL={DEFAULT_URL}"
-        ) from error
-    if url.scheme not in ("http", "https") or not url.host:
-        raise InvalidInput(
-            f"the endpoint's address needs http:// or https:// and a host; give something like HIVE_MIND_EMBED_URL={DEFAULT_URL}"
-        )
-    return url
-
-
-def _sendable_key(api_key: str) -> str:
-    key = api_key.strip()
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InvalidInput(
-            "the API key has characters no key has (a space, a line break, a letter with an accent); copy it again"
-        )
-    return key
 
 
 def _seconds(retry_after: str) -> float | None:

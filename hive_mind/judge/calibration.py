@@ -201,8 +201,12 @@ def by_kind(decisions: Iterable[_Decision]) -> dict[str, list[_Decision]]:
 
 def calibrated(comparisons: Sequence[Comparison], retries: Sequence[bool] = (), target: float = TARGET) -> CalibrationMetrics:
     """The metrics of one judge. `retries`: of each thing it sent back, whether the next attempt was accepted."""
+    bands: dict[int, list[Comparison]] = defaultdict(list)
+    for comparison in comparisons:
+        bands[_tenth(comparison.confidence)].append(comparison)
+    counts = {band / _BANDS: _Counted().and_also(bands[band]) for band in sorted(bands)}
     return CalibrationMetrics(
-        accept_accuracy_by_confidence=_accuracy(comparisons),
+        accept_accuracy_by_confidence={confidence: counted.right / counted.all for confidence, counted in counts.items()},
         retry_success_rate=sum(retries) / len(retries) if retries else None,
         recommended_threshold=threshold(comparisons, target),
         threshold_by_goal_type={
@@ -237,14 +241,6 @@ def moved(now: float | None, recommended: float | None) -> float | None:
     if recommended is None:
         return None
     return max(recommended, round((1.0 if now is None else now) - FALL_MAX, 4))
-
-
-def _accuracy(comparisons: Iterable[Comparison]) -> dict[float, float]:
-    bands: dict[int, list[Comparison]] = defaultdict(list)
-    for comparison in comparisons:
-        bands[_tenth(comparison.confidence)].append(comparison)
-    counts = {band / _BANDS: _Counted().and_also(bands[band]) for band in sorted(bands)}
-    return {confidence: counted.right / counted.all for confidence, counted in counts.items()}
 
 
 def _rounded_down(confidence: float, steps: int) -> int:

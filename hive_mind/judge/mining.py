@@ -158,13 +158,15 @@ def _proposal(match: _Found, precedents: Sequence[Precedent], ids_taken: set[str
         metadata[MAY_ACCEPT] = True
     word = f"{pattern.word})" if pattern.word.endswith("(") else pattern.word
     unmatched = (precedent for number, precedent in enumerate(precedents) if number not in match.matched)
+    agreed = (precedents[number] for number in match.matched if action is not JudgmentAction.ACCEPT)
+    reasons = Counter(precedent.because for precedent in agreed if precedent.because)
     rule = EvaluationRule(
         id=_id(pattern, action, ids_taken),
         description=f"Auto-generated: {word} {_outcome(match, precedents)}",
         condition=pattern.condition,
         action=action,
         priority=_PRIORITY + further,
-        feedback=_because(precedents[number] for number in match.matched if action is not JudgmentAction.ACCEPT),
+        feedback=reasons.most_common(1)[0][0] if reasons else "",
         mode="shadow",
         on=FACT if precedents[0].kind == FACT else "output",
         metadata=metadata,
@@ -196,12 +198,6 @@ def _outcome(match: _Found, precedents: Sequence[Precedent]) -> str:
         case JudgmentAction.REPLAN:
             return "needs another plan"
     return f"requires {kinds.pop()} review" if len(kinds) == 1 else "requires review"
-
-
-def _because(agreed: Iterable[Precedent]) -> str:
-    """The most common of people's reasons: advice for the next attempt."""
-    reasons = Counter(precedent.because for precedent in agreed if precedent.because)
-    return reasons.most_common(1)[0][0] if reasons else ""
 
 
 def _is_near(pattern: _Pattern, precedent: Precedent) -> bool:

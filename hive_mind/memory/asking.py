@@ -67,7 +67,14 @@ class Home:
     @property
     def index(self) -> FactIndex:
         for fact_id in self._changed:
-            self._follow(self.recall.facts[fact_id])
+            fact = self.recall.facts[fact_id]
+            former = self._indexed.pop(fact.id, None)
+            if former is not None:
+                self._index.current.remove(fact.id, weighted_terms(former))
+                self._index.emptied()
+            if is_at_home(fact):
+                self._indexed[fact.id] = fact
+                self._add(self._index.current, fact.id)
         self._changed.clear()
         self._index.renew()
         return self._index.current
@@ -81,15 +88,6 @@ class Home:
             yield ids_seen
         finally:
             self._watchers.remove(ids_seen)
-
-    def _follow(self, fact: Fact) -> None:
-        former = self._indexed.pop(fact.id, None)
-        if former is not None:
-            self._index.current.remove(fact.id, weighted_terms(former))
-            self._index.emptied()
-        if is_at_home(fact):
-            self._indexed[fact.id] = fact
-            self._add(self._index.current, fact.id)
 
     def _add(self, index: FactIndex, fact_id: str) -> None:
         index.add(fact_id, weighted_terms(self._indexed[fact_id]), self.recall.current.vector(fact_id))

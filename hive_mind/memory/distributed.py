@@ -401,13 +401,10 @@ class DistributedCognitiveMemory:
         """Not where the hive forgets: it would count all of it from now on."""
         return not self._has_made_good and not self.forgets and self._has_lost()
 
-    def _home_of(self, awake: Awake) -> Home:
+    async def _search(self, awake: Awake, query: Query) -> SearchResult:
         if self._home is None or self._home.recall is not awake.recall:
             self._home = Home(awake.recall)
-        return self._home
-
-    async def _search(self, awake: Awake, query: Query) -> SearchResult:
-        asking = Asking(self._hive, self._home_of(awake), await self._local.refining.begin(query))
+        asking = Asking(self._hive, self._home, await self._local.refining.begin(query))
         await self._local.look_back(awake, query)
         found = await asking.result(await self._ranking(awake, asking, query))
         assert found.gathered is not None  # noqa: S101 - a hive was asked

@@ -197,10 +197,7 @@ class VectorSource:
             raise
         except Exception as error:
             raise BackendError(self.model, f"{type(error).__name__}: {error}") from error
-        return self._checked(numbers, shape)
-
-    def _checked(self, numbers: Vector, shape: tuple[int, ...]) -> Vector:
-        """A vector of another length would be found out only after it was stored."""
+        # A vector of another length would be found out only after it was stored.
         if numbers.shape != shape or not np.isfinite(numbers).all():
             raise BackendRejected(
                 self.model, f"embeddings of shape {numbers.shape} instead of {shape}, or with NaN; check the model"

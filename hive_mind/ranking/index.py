@@ -279,7 +279,11 @@ class Compacting(Generic[_Index]):
                 return False
             self._next, self._left, self._empty_places = self._new(), list(self.current)[::-1], 0
         try:
-            self._go_on(self._next, documents_max)
+            for _ in range(min(documents_max, len(self._left))):
+                id = self._left.pop()
+                # Some went meanwhile, and may have come again.
+                if id in self.current and id not in self._next:
+                    self._again(self._next, id)
         except BaseException:
             # A failed rebuild is given up, and `current` stays.
             self._next = None
@@ -287,13 +291,6 @@ class Compacting(Generic[_Index]):
         if not self._left:
             self.current, self._next = self._next, None
         return self._next is not None
-
-    def _go_on(self, index: _Index, documents_max: int) -> None:
-        for _ in range(min(documents_max, len(self._left))):
-            id = self._left.pop()
-            # Some went meanwhile, and may have come again.
-            if id in self.current and id not in index:
-                self._again(index, id)
 
 
 @dataclass(frozen=True, slots=True)

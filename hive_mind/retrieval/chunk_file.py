@@ -90,7 +90,16 @@ class ChunkFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
             try:
-                self._prepare()
+                ((identity,),) = self._connection.execute("PRAGMA application_id").fetchall()
+                ((version,),) = self._connection.execute("PRAGMA user_version").fetchall()
+                if identity not in (0, APPLICATION_ID) or version > VERSION:
+                    raise self._unreadable("is not an index of this version of hive-mind")
+                self._connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                # A commit reaches the disk at the next write-back: a power cut may cost the last update, never the one before.
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                if identity == 0:
+                    self._create()
             except BaseException:
                 self._connection.close()
                 raise
@@ -191,18 +200,6 @@ class ChunkFile:
         """Release the file. Closing twice is fine."""
         with self.lock:
             self._connection.close()
-
-    def _prepare(self) -> None:
-        ((identity,),) = self._connection.execute("PRAGMA application_id").fetchall()
-        ((version,),) = self._connection.execute("PRAGMA user_version").fetchall()
-        if identity not in (0, APPLICATION_ID) or version > VERSION:
-            raise self._unreadable("is not an index of this version of hive-mind")
-        self._connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        # A commit reaches the disk at the next write-back: a power cut may cost the last update, never the one before.
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        if identity == 0:
-            self._create()
 
     def _create(self) -> None:
         with self.changing():

@@ -193,24 +193,19 @@ def _signals(
     if not detection.enabled:
         return None
     if detection.signal == "coverage":
-        return _missing(memory, query, rows, part)
+        terms_by_row: list[set[str]] = [set() for _ in range(len(rows))]
+        idf, words = {}, tokenize(query.text)
+        for term in dict.fromkeys(words):
+            holders = memory.index.holders(term)
+            idf[term] = inverse_document_frequency(len(part.within.rows), int(np.count_nonzero(part.within.mask[holders])))
+            for number in np.flatnonzero(np.isin(rows, holders)).tolist():
+                terms_by_row[number].add(term)
+        return distraction.missing(words, idf, terms_by_row)
     if query.method != "hybrid" or query.vector is None:
         return None
     if detection.signal == "margin":
         return distraction.margin(pool.keyword, pool.semantic)
     return distraction.disagreement(pool.keyword, pool.semantic, pool.ids, query.settings.depth)
-
-
-def _missing(memory: MemoryIndex, query: SearchQuery, rows: Rows, part: FilteredChunks) -> distraction.Signal:
-    """Which of the query's words each candidate lacks, from the postings: no text is read again."""
-    terms_by_row: list[set[str]] = [set() for _ in range(len(rows))]
-    idf, words = {}, tokenize(query.text)
-    for term in dict.fromkeys(words):
-        holders = memory.index.holders(term)
-        idf[term] = inverse_document_frequency(len(part.within.rows), int(np.count_nonzero(part.within.mask[holders])))
-        for number in np.flatnonzero(np.isin(rows, holders)).tolist():
-            terms_by_row[number].add(term)
-    return distraction.missing(words, idf, terms_by_row)
 
 
 # A flagged result still beats one with half its score.

@@ -117,16 +117,6 @@ def converted_collection(value: Object, documents_dir: str) -> Converted:
     return converted
 
 
-def converted_configuration(value: Object) -> Converted:
-    """A configuration. Where more results were allowed than are ever shown, the smaller number stays: it finds the same."""
-    converted = Converted(dict(value))
-    top_k, most = _object(value, "retrieval").get("top_k", 10), _object(value, "dynamic_k").get("max_results")
-    if isinstance(top_k, int) and isinstance(most, int) and most > top_k:
-        converted.value["dynamic_k"] = {**value["dynamic_k"], "max_results": top_k}
-        converted.changes.append(f"dynamic_k.max_results {most} is {top_k}: top_k shows no more")
-    return converted
-
-
 def converted_golden(value: Object, documents_dirs: Sequence[str]) -> Converted:
     """Questions whose documents may be given by a path that begins with one of these folders."""
     converted = Converted(dict(value))
@@ -212,7 +202,12 @@ def _take_config(takeover: TakenOver, file: str, text: str, value: Object) -> No
     new = old if old == _ACTIVE or not re.fullmatch(NAME, name) else f"configs/{name}.json"
     if new in takeover.files or new == _ACTIVE:
         new = old
-    takeover.take(new, text, converted_configuration(value).without_unknown(CONFIG), old)
+    converted = Converted(dict(value))
+    top_k, most = _object(value, "retrieval").get("top_k", 10), _object(value, "dynamic_k").get("max_results")
+    if isinstance(top_k, int) and isinstance(most, int) and most > top_k:
+        converted.value["dynamic_k"] = {**value["dynamic_k"], "max_results": top_k}
+        converted.changes.append(f"dynamic_k.max_results {most} is {top_k}: top_k shows no more")
+    takeover.take(new, text, converted.without_unknown(CONFIG), old)
     if new != old:
         takeover.changes.append(f"{old} is {new}, as it calls itself")
 

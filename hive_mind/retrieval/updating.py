@@ -223,7 +223,13 @@ class MemoryIndex:
         key = tuple(sorted((name, tuple(sorted(values))) for name, values in filters.items()))
         if key not in self._parts:
             # Those chosen first make room.
-            part = self._chosen(filters)
+            chosen = [
+                number
+                for number, row in self.documents.items()
+                if all(set(row.fields.get(name, ())) & set(values) for name, values in filters.items())
+            ]
+            rows = np.array(sorted(row for number in chosen for row in self._holders[number]), np.int64)
+            part = FilteredChunks(self.index.part(rows), np.sort(self.texts(rows)), int(self.days(rows).max(initial=_NO_DATE)))
             room = _PARTS_CHUNKS * len(self.numbers) - len(part.within.rows)
             while self._parts and (
                 len(self._parts) >= _PARTS_MAX or sum(len(chunks.within.rows) for chunks in self._parts.values()) > room
@@ -257,28 +263,16 @@ class MemoryIndex:
     def terms(self, chunk: ChunkRow) -> frozenset[str]:
         return frozenset(weighted_terms(Worded(chunk.text, "", "", "", "")))
 
-    def _chosen(self, filters: Filters) -> FilteredChunks:
-        chosen = [
-            number
-            for number, row in self.documents.items()
-            if all(set(row.fields.get(name, ())) & set(values) for name, values in filters.items())
-        ]
-        rows = np.array(sorted(row for number in chosen for row in self._holders[number]), np.int64)
-        return FilteredChunks(self.index.part(rows), np.sort(self.texts(rows)), int(self.days(rows).max(initial=_NO_DATE)))
-
     def _worded(self, document: DocumentRow, chunks: Sequence[ChunkRow]) -> Iterable[Worded]:
         speaker = first(document, "speaker") if self._form.speaker else ""
         said_at = _date_text(document) if self._form.date else ""
         for place, chunk in enumerate(chunks):
             about = f"{document.title or _named(document.id)} {chunk.heading}"
-            yield Worded(chunk.text, about, said_at, speaker, self._before(document, chunks, place))
-
-    def _before(self, document: DocumentRow, chunks: Sequence[ChunkRow], place: int) -> str:
-        neighbours = self._form.neighbours
-        earlier = [tail(chunk.text, _BEFORE_TOKENS) for chunk in chunks[max(0, place - neighbours) : place]]
-        if neighbours > place and (before := first(document, "before")):
-            earlier.insert(0, before)
-        return "\n".join(earlier)
+            neighbours = self._form.neighbours
+            earlier = [tail(chunk.text, _BEFORE_TOKENS) for chunk in chunks[max(0, place - neighbours) : place]]
+            if neighbours > place and (before := first(document, "before")):
+                earlier.insert(0, before)
+            yield Worded(chunk.text, about, said_at, speaker, "\n".join(earlier))
 
     def _vector(self, document: DocumentRow, chunk: ChunkRow, vectors: Mapping[bytes, Vector]) -> Vector | None:
         vector = vectors.get(chunk.key)

@@ -173,7 +173,12 @@ def _carry_out(path: Path) -> None:
     if made_path.exists():
         for source, target in ((log_path(path), log_path(kept_path)), (path, kept_path)):
             if source.exists() and not target.exists():
-                _link(source, target)
+                try:
+                    os.link(source, target)
+                except OSError:
+                    # Not every file system has a second name for a file.
+                    with replacing(target) as copy:
+                        shutil.copyfile(source, copy)
         sync_folder(path.parent)
     elif not path.exists():
         where = f"its former file is {kept_path}" if kept_path.exists() else "there was none before"
@@ -197,15 +202,6 @@ def is_unwritable(path: Path) -> bool:
 
 def log_path(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        # Not every file system has a second name for a file.
-        with replacing(target) as copy:
-            shutil.copyfile(source, copy)
 
 
 def _note(path: Path) -> Path:

@@ -256,7 +256,10 @@ def _connected(path: Path, form: FileFormat, *, is_torn: bool) -> sqlite3.Connec
                 _migrate(connection, form, version)
         _check_schema(path, form, connection)
         if is_torn:
-            _begin_log_anew(connection)
+            # Remains of a torn write would lie under the next, and look like acknowledged ones if one of those was torn, too.
+            # On a full disk for instance: opening comes first, and this again at the next one.
+            with suppress(sqlite3.OperationalError):
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except BaseException:
         connection.close()
         raise
@@ -281,13 +284,6 @@ def _definitions_of(form: FileFormat) -> Sequence[tuple[object, ...]]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         _migrate(connection, form, 0)
         return connection.execute(_DEFINITIONS).fetchall()
-
-
-def _begin_log_anew(connection: sqlite3.Connection) -> None:
-    """Remains of a torn write would lie under the next writes, and look like acknowledged ones if one of those was torn, too."""
-    # On a full disk for instance: opening comes first, and this again at the next one.
-    with suppress(sqlite3.OperationalError):
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _migrate(connection: sqlite3.Connection, form: FileFormat, version: int) -> None:

@@ -210,7 +210,9 @@ class ProcessesArm(PerAgentArm):
         await prepare(self._scope, self._means.settings, self._means.embedder)
         before, cpu_s = await self._states(), _cpu_s(await self._running())
         began_s = time.perf_counter()
-        await self._teach()
+        for agent, scope in lessons(self._cell, self._scope, self._means.progress):
+            await asyncio.sleep(ANOTHER_MOMENT_MS / 1000)
+            await self._keep(self._names[agent], worded(scope.documents))
         lag_s = await self._until(lambda state: not state.unwritten, "replicas are written")
         await self._until(lambda state: not state.is_busy, "everything is in its index")
         wall_s, running = time.perf_counter() - began_s, await self._running()
@@ -278,11 +280,6 @@ class ProcessesArm(PerAgentArm):
             domain_routing=False,
             ask_deadline_ms=_PATIENCE_MS,
         )
-
-    async def _teach(self) -> None:
-        for agent, scope in lessons(self._cell, self._scope, self._means.progress):
-            await asyncio.sleep(ANOTHER_MOMENT_MS / 1000)
-            await self._keep(self._names[agent], worded(scope.documents))
 
     async def _keep(self, agent: str, documents: Sequence[Document]) -> None:
         for start in range(0, len(documents), STORE_BATCH):

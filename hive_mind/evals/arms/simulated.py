@@ -251,7 +251,10 @@ class SimulatedArm(PerAgentArm):
         """Everybody learns its part and shares it; then what is to be wrong is wrong."""
         await prepare(self._scope, self._means.settings, self._means.embedder)
         began_s, hive = time.process_time(), self._hive
-        await self._teach()
+        memories = list(self._memories.values())
+        for agent, scope in lessons(self._cell, self._scope, self._means.progress):
+            self._hive.schedule.run(ANOTHER_MOMENT_MS, lambda: False)
+            await keep(memories[agent], scope, None)
         lag_ms = hive.settle()
         # Agents hear that others keep their facts, and then search their own no more.
         for name, node in self._hive.nodes.items():
@@ -293,12 +296,6 @@ class SimulatedArm(PerAgentArm):
             clock=self._hive.time_us,
         )
         return DistributedCognitiveMemory(local, self._hive.nodes[name], agent=name, gate=_GATE)
-
-    async def _teach(self) -> None:
-        memories = list(self._memories.values())
-        for agent, scope in lessons(self._cell, self._scope, self._means.progress):
-            self._hive.schedule.run(ANOTHER_MOMENT_MS, lambda: False)
-            await keep(memories[agent], scope, None)
 
     async def _search(self, asker: str, question: LabelledQuestion, limit: int, *, is_weighed: bool) -> tuple[SearchResult, int]:
         """The results, and their time; afterwards nothing of the question is under way any more."""

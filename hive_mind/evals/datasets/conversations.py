@@ -121,7 +121,13 @@ def _labelled(id_: str, question: _Question, relevant: dict[str, int]) -> Labell
 
 
 def _documents(name: str, conversation: Any, left_out: Counter[str], place: str) -> Iterator[Document]:
-    for section, turns in _sessions(conversation, place):
+    # Sessions by number; a date without turns is no session.
+    if not isinstance(conversation, dict):
+        raise InvalidInput(f"{place}: 'conversation' is not an object; give a file in LoCoMo's format")
+    numbered = {int(match[1]): key for key in conversation if (match := _SESSION.fullmatch(key))}
+    if not numbered:
+        raise InvalidInput(f"{place}: holds no session_1, session_2, …; give a file in LoCoMo's format")
+    for section, turns in [(numbered[number], conversation[numbered[number]] or []) for number in sorted(numbered)]:
         dated = f"{section}_date_time"
         said_at = iso_time(shaped(conversation.get(dated, ""), str, f"{place}, {dated}"), f"{place}, {dated}")
         before = ""
@@ -134,16 +140,6 @@ def _documents(name: str, conversation: Any, left_out: Counter[str], place: str)
             meta = {"picture": turn.blip_caption} if turn.blip_caption else {}
             yield Document(turn.dia_id, text, f"{name}/{section}", said_at, turn.speaker, section, before, meta, kind="chat")
             before = f"{turn.speaker}: {text}"
-
-
-def _sessions(conversation: Any, place: str) -> list[tuple[str, Any]]:
-    """Sessions by number; a date without turns is no session."""
-    if not isinstance(conversation, dict):
-        raise InvalidInput(f"{place}: 'conversation' is not an object; give a file in LoCoMo's format")
-    numbered = {int(match[1]): key for key in conversation if (match := _SESSION.fullmatch(key))}
-    if not numbered:
-        raise InvalidInput(f"{place}: holds no session_1, session_2, …; give a file in LoCoMo's format")
-    return [(numbered[number], conversation[numbered[number]] or []) for number in sorted(numbered)]
 
 
 ABSTENTION = "_abs"

@@ -160,13 +160,9 @@ def _questions(files: _Files, corpus: Corpus, left_out: Counter[str], groups: di
             continue
         if line.meta.group:
             groups[line.id] = line.meta.group
-        yield _labelled(line, corpus.usable(line.qrels, left_out))
-
-
-def _labelled(line: QueryLine, relevant: dict[str, int]) -> LabelledQuestion:
-    fields = {key: value for key, value in msgspec.structs.asdict(line.meta).items() if key != "group"}
-    fields |= {key: in_words(fields[key]) for key in ("category", "answer")}
-    return LabelledQuestion(line.id, line.text, relevant, **fields)
+        fields = {key: value for key, value in msgspec.structs.asdict(line.meta).items() if key != "group"}
+        fields |= {key: in_words(fields[key]) for key in ("category", "answer")}
+        yield LabelledQuestion(line.id, line.text, corpus.usable(line.qrels, left_out), **fields)
 
 
 def write_jsonl(dataset: Dataset, folder: Path) -> tuple[Path, Path]:

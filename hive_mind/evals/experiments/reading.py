@@ -198,17 +198,9 @@ def _also(tree: Tree | None, problems: Iterable[Problem]) -> Iterator[Problem]:
         return
     # "arms[2].kind[0]" is about the entry "arms[2]".
     faulty = {re.split(r"(?<=\])|\.", problem.path)[0] for problem in problems}
-    form, _ = validated(_mended(tree.value, faulty), EXPERIMENT)
-    for finding in contradictions(form) if form else ():
-        problem = located(finding, tree, EXPERIMENT)
-        if re.split(r"(?<=\])|\.", problem.path)[0] not in faulty:
-            yield problem
-
-
-def _mended(value: dict[str, Any], faulty: set[str]) -> dict[str, Any]:
-    """The same with a harmless entry in the place of each faulty one."""
+    # The same with a harmless entry in the place of each faulty one.
     mended: dict[str, Any] = {"name": "unnamed"}
-    for key, section in value.items():
+    for key, section in tree.value.items():
         if key in faulty or key not in ExperimentForm.model_fields:
             continue
         entries = list(section) if isinstance(section, list) else [section]
@@ -219,7 +211,11 @@ def _mended(value: dict[str, Any], faulty: set[str]) -> dict[str, Any]:
             elif f"{key}[{number}]" in faulty:
                 entries[number] = "single" if key == "arms" else "hybrid"
         mended[key] = entries if isinstance(section, list) else entries[0]
-    return mended
+    form, _ = validated(mended, EXPERIMENT)
+    for finding in contradictions(form) if form else ():
+        problem = located(finding, tree, EXPERIMENT)
+        if re.split(r"(?<=\])|\.", problem.path)[0] not in faulty:
+            yield problem
 
 
 def _missing_files(form: ExperimentForm, folders: Folders) -> Iterator[Finding]:

@@ -57,7 +57,19 @@ class ProjectPair(Story):
         current += [self._twins(drawn[number]) for number in _TWINS]
         self._unknown(drawn[_UNKNOWN])
         current.append(self._leads())
-        self._overview(current)
+        # Several current values at once, known by several agents.
+        nouns, values, former = [turn.attribute.noun for turn in current], _values(current), _values(self.outdated)
+        self.ask(
+            "synthesis",
+            self._words(self.words.overview, _FIRST, nouns=", ".join(nouns[:-1]) + f" and {nouns[-1]}"),
+            ([turn.turn for turn in current], [turn.turn for turn in self.outdated]),
+            list(map(core, values)),
+            list(map(core, former)),
+            acceptable=values,
+            superseded=former,
+            answer="; ".join(f"{noun}: {value}" for noun, value in zip(nouns, values, strict=True)),
+            intent="cross-source",
+        )
         self._fixed()
         self._milestones()
         # Each project's own, with its reason.
@@ -185,21 +197,6 @@ class ProjectPair(Story):
             self._ask_value("cross-agent", rooms[project], misleading, asked, project, also=also, intent="cross-source")
         return leads[_FIRST]
 
-    def _overview(self, statements: Sequence[ValueTurn]) -> None:
-        """Several current values at once, known by several agents."""
-        nouns, values, former = [turn.attribute.noun for turn in statements], _values(statements), _values(self.outdated)
-        self.ask(
-            "synthesis",
-            self._words(self.words.overview, _FIRST, nouns=", ".join(nouns[:-1]) + f" and {nouns[-1]}"),
-            ([turn.turn for turn in statements], [turn.turn for turn in self.outdated]),
-            list(map(core, values)),
-            list(map(core, former)),
-            acceptable=values,
-            superseded=former,
-            answer="; ".join(f"{noun}: {value}" for noun, value in zip(nouns, values, strict=True)),
-            intent="cross-source",
-        )
-
     def _fixed(self) -> None:
         """Constant values: each project has a few of its own, and both a day of their survey."""
         survey = next(attribute for attribute in self.words.fixed if attribute.key == "survey")
@@ -290,7 +287,9 @@ class IncidentPair(Story):
     def write(self) -> Story:
         pairs = {part: self.chance.sample(getattr(self.words, part), 2) for part in _PARTS}
         cases = [self._case(at, {part: findings[at] for part, findings in pairs.items()}) for at in range(2)]
-        self._in_order()
+        # Put the exchanges in the order of their telling, with small talk in between.
+        ranks = sorted(exchange.rank for exchange in self.exchanges)
+        self.exchanges = [replace(exchange, rank=rank) for exchange, rank in zip(self.exchanges, ranks, strict=True)]
         for case, twin in (cases, cases[::-1]):
             self._ask(case, twin)
         # A number that nobody ever opened, one digit from two that somebody did.
@@ -327,11 +326,6 @@ class IncidentPair(Story):
             parts[part] = self.state(subject, sentences, speaker, slot), finding.answer
         remark(self.words.closed, "ticket")
         return _Case(id_, host, opening, parts)
-
-    def _in_order(self) -> None:
-        """Put the exchanges in the order of their telling, with small talk in between."""
-        ranks = sorted(exchange.rank for exchange in self.exchanges)
-        self.exchanges = [replace(exchange, rank=rank) for exchange, rank in zip(self.exchanges, ranks, strict=True)]
 
     def _ask(self, case: _Case, twin: _Case) -> None:
         for part, (category, asked, intent) in _PARTS.items():

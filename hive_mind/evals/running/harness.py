@@ -119,7 +119,13 @@ def default_folder(name: str) -> Path:
 
 def run(order: RunOrder, report: RunListener) -> RunResult:
     """Run an experiment. Raises `InvalidInput` before anything is done; cells that fail are part of the result."""
-    _refuse_without_language_model(order)
+    # Every cell would fail of it, one after the other.
+    roles = [name for name in ("answerer", "judge") if getattr(order.experiment, name) == "model"]
+    if roles and not order.settings.llm:
+        raise InvalidInput(
+            f"{order.experiment.name} has {' and '.join(f'{name}: model' for name in roles)}, and no language model is named: "
+            "set HIVE_MIND_LLM, or give --no-synthesis or --no-judge"
+        )
     refuse_other_things(order.folder)
     cells_of(order.experiment)
     experiment, data = _with_data(order.experiment, order.settings)
@@ -131,7 +137,13 @@ def run(order: RunOrder, report: RunListener) -> RunResult:
         _log.warning(WITHOUT_MODEL)
         experiment = _by_words_alone(experiment)
     cells = cells_of(experiment)
-    means = _means(experiment, order.settings, vectors)
+    # The means behind rows, which a run has to go on with.
+    asks = "model" in (experiment.answerer, experiment.judge)
+    means = {
+        "embedding": vectors.model,
+        "vector_index": order.settings.ann if vectors.dimension else "",
+        "language_model": order.settings.llm if asks else "",
+    }
     fingerprints = {data_key(*key): fingerprint(dataset) for key, dataset in data.items() if key[0] in experiment.data}
     # Not there, or without a question.
     absent = [*order.absent, *(source.name for source in order.experiment.data if source not in experiment.data)]
@@ -180,26 +192,6 @@ def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, 
     if unknown := unknown_ids(experiment.subset, data.values()):
         _log.warning("no question has the id %s, which --subset names", " or ".join(unknown))
     return replace(experiment, data=sources), data
-
-
-def _means(experiment: Experiment, settings: Settings, vectors: Vectors) -> dict[str, str]:
-    """The means behind rows, which a run has to go on with."""
-    asks = "model" in (experiment.answerer, experiment.judge)
-    return {
-        "embedding": vectors.model,
-        "vector_index": settings.ann if vectors.dimension else "",
-        "language_model": settings.llm if asks else "",
-    }
-
-
-def _refuse_without_language_model(order: RunOrder) -> None:
-    """Every cell would fail of it, one after the other."""
-    roles = [name for name in ("answerer", "judge") if getattr(order.experiment, name) == "model"]
-    if roles and not order.settings.llm:
-        raise InvalidInput(
-            f"{order.experiment.name} has {' and '.join(f'{name}: model' for name in roles)}, and no language model is named: "
-            "set HIVE_MIND_LLM, or give --no-synthesis or --no-judge"
-        )
 
 
 def _needs_vectors(experiment: Experiment) -> bool:

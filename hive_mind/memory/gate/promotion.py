@@ -73,11 +73,6 @@ _OTHERS = (
 _WORDS = frozenset(f"{_ENGLISH} {_OTHERS}".replace("-", " ").replace("'", " ").split())
 
 
-def is_small_talk(words: list[str]) -> bool:
-    """Whether none of the words says something."""
-    return all(word.casefold() in _WORDS for word in words)
-
-
 _TAG = regex(r"<[^<>]{1,500}>")
 _WORD = regex(r"[^\W_]+")
 # Scripts written without spaces: each character is about half a word.
@@ -125,7 +120,7 @@ def _too_poor(fact: Fact, settings: PromotionSettings) -> str:
     # A word said three times says no more than once.
     if len({word.casefold() for word in words}) + len(_WITHOUT_SPACES.findall(statement)) // 2 < settings.words_min:
         return "its text is too short to say something to others"
-    if is_small_talk(words):
+    if all(word.casefold() in _WORDS for word in words):
         return "its text is small talk"
     return ""
 

@@ -107,7 +107,7 @@ async def import_all(
     added, has_marker = 0, BEGUN_KEY in meta and bool(meta[BEGUN_KEY])
     report(_lines_before(start, examined), examined.end, "importing")
     for batch, reached in _batches(lines, examined, start, batch_records):
-        is_last = reached == _end_of(examined)
+        is_last = reached == _Reached(examined.digest, examined.nodes_to, examined.end)
         # A single batch leaves no trace: there is nothing to go on with.
         marker = [] if is_last and not has_marker else [SetMeta(BEGUN_KEY, "" if is_last else _encoded(reached))]
         report_batch = partial(report, _lines_before(reached, examined), examined.end, "importing")
@@ -133,10 +133,6 @@ def _reached(meta: Mapping[str, str], examined: Examined) -> _Reached:
     begun_text = meta.get(BEGUN_KEY, "")
     reached = json_decoder(_Reached)(begun_text) if begun_text else None
     return reached if reached and reached.digest == examined.digest else _Reached(examined.digest, 0, examined.links_from)
-
-
-def _end_of(examined: Examined) -> _Reached:
-    return _Reached(examined.digest, examined.nodes_to, examined.end)
 
 
 def _lines_before(reached: _Reached, examined: Examined) -> int:

@@ -167,20 +167,17 @@ class _Tuning:
         questions = self.parts.training[:count]
         work = measured(self.index, proposal.config, questions, "train", self.bench.progress)
         if evaluation := await _unless(self.stop, work):
-            self._keep(Step(number, proposal.config, one_line(proposal.reason), evaluation))
-
-    def _keep(self, step: Step) -> None:
-        """Take a step into what is known; its file and the best go to disk before it is reported."""
-        situation, origin = self.situation, self._origin(step.number or 0)
-        workspace, remarks = self.bench.workspace, (f"Why: {step.reason}", _figures(step, situation.start))
-        if step.is_whole:
-            write_step(workspace, step.config, origin, *remarks)
-        is_best = takes_over(step, situation.best, situation.start)
-        self.situation = replace(situation, steps=(*situation.steps, step), best=step if is_best else situation.best)
-        if is_best:
-            best = step.config.model_copy(update={"name": self.name})
-            write_step(workspace, best, f"{origin} The best so far: {step.config.name}.", *remarks)
-        self.report(step, is_best)
+            step = Step(number, proposal.config, one_line(proposal.reason), evaluation)
+            situation, origin = self.situation, self._origin(step.number or 0)
+            workspace, remarks = self.bench.workspace, (f"Why: {step.reason}", _figures(step, situation.start))
+            if step.is_whole:
+                write_step(workspace, step.config, origin, *remarks)
+            is_best = takes_over(step, situation.best, situation.start)
+            self.situation = replace(situation, steps=(*situation.steps, step), best=step if is_best else situation.best)
+            if is_best:
+                best = step.config.model_copy(update={"name": self.name})
+                write_step(workspace, best, f"{origin} The best so far: {step.config.name}.", *remarks)
+            self.report(step, is_best)
 
     def _whole_steps(self) -> int:
         return sum(step.is_whole for step in self.situation.steps) - 1

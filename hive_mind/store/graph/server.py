@@ -164,7 +164,8 @@ def _copied_edges(engine: Engine, reader: RecordReader, folder: Path, kinds: dic
                 f"COPY {pair.relation} FROM '{folder}/{name}.json' (from='{pair.from_kind}', to='{pair.to_kind}'{options})"
             )
     for edge, pair in single:
-        _link(engine, edge, pair.from_kind, pair.to_kind)
+        ends = f"MATCH (a:{pair.from_kind} {{id: $from_id}}), (b:{pair.to_kind} {{id: $to_id}})"
+        engine.run(f"{ends} CREATE (a)-[:{edge.relation.value}]->(b)", from_id=edge.from_id, to_id=edge.to_id)
 
 
 class _Files:
@@ -206,11 +207,6 @@ def _reporting(items: Iterator[Ticking], last_tick: int, report: Report, kind: s
         if number % _REPORT_EVERY == 0:
             report(item.tick, last_tick, kind)
         yield item
-
-
-def _link(engine: Engine, edge: Edge, start: str, end: str) -> None:
-    ends = f"MATCH (a:{start} {{id: $from_id}}), (b:{end} {{id: $to_id}})"
-    engine.run(f"{ends} CREATE (a)-[:{edge.relation.value}]->(b)", from_id=edge.from_id, to_id=edge.to_id)
 
 
 if sys.platform != "win32":

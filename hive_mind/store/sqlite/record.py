@@ -293,20 +293,17 @@ class Commit:
         )
         self._connection.executemany(_PUT_VECTOR, map(astuple, vectors))
         if batch.erased or batch.erased_texts:
-            self._erase(batch)
+            erasing = Erasing(self._connection)
+            erasing.nodes(place for id in batch.erased if (place := self._place(id)) is not None)
+            erasing.embeddings(batch.erased_texts)
+            self._rows.subtract(erasing.rows)
+            self._sums.subtract(erasing.sums)
+            self.gone = erasing.gone
+            self.places = {id: place for id, place in self.places.items() if place not in self.gone}
         rows = (summed(NamedRow(key.encode(), value.encode(), self._next())) for key, value in batch.named.items())
         self._connection.executemany(_PUT_NAMED, map(astuple, rows))
         totals = [(self._rows[kind], sums, kind) for kind, sums in self._sums.items()]
         self._connection.executemany("UPDATE total SET rows = rows + ?, sums = sums + ? WHERE kind = ?", totals)
-
-    def _erase(self, batch: WriteBatch) -> None:
-        erasing = Erasing(self._connection)
-        erasing.nodes(place for id in batch.erased if (place := self._place(id)) is not None)
-        erasing.embeddings(batch.erased_texts)
-        self._rows.subtract(erasing.rows)
-        self._sums.subtract(erasing.sums)
-        self.gone = erasing.gone
-        self.places = {id: place for id, place in self.places.items() if place not in self.gone}
 
     def _next(self) -> int:
         self.tick += 1
