@@ -102,7 +102,11 @@ def long_codes(text: str) -> tuple[str, ...]:
     """The identifiers of a text that are long enough to mean one thing."""
     if _MAY_BE_CODE.search(text) is None:
         return ()
-    return tuple(code for code in entities(text) if len(code) >= CODE_LETTERS_MIN and _DIGIT.search(code) and _is_one_term(code))
+    return tuple(
+        code
+        for code in entities(text)
+        if len(code) >= CODE_LETTERS_MIN and _DIGIT.search(code) and code.casefold() in tokenize(code)
+    )
 
 
 @ornament(lambda question, _: question)
@@ -153,10 +157,6 @@ def _replaced(pattern: str, by: str, text: str) -> str:
 def _spoken(text: str) -> str:
     """As people say it: "pump-house-2" in words."""
     return " ".join(_SEPARATED.sub(" ", text.casefold()).split())
-
-
-def _is_one_term(code: str) -> bool:
-    return code.casefold() in tokenize(code)
 
 
 def _shape(code: str) -> str:

@@ -180,24 +180,19 @@ def lacks_name_of_program(question: str, fact: Fact) -> bool:
     `--dry-run` and `map_size` may stand in what is before it, and be written with blanks.
     """
     question = question[:QUESTION_CHARS_MAX].casefold()
-    return _lacks_code(_CODED.findall(question), fact) or _lacks_dotted(_DOTTED.findall(question), fact)
-
-
-def _lacks_code(names: Sequence[str], fact: Fact) -> bool:
-    texts = (fact.content, fact.before, fact.concept, *fact.places, *fact.sources)
-    return bool(names) and not all(_as_words(name) in _as_words(" ".join(texts).casefold()) for name in names)
-
-
-def _as_words(text: str) -> str:
-    return f" {' '.join(_NO_WORD.sub(' ', text).split())} "
-
-
-def _lacks_dotted(names: Sequence[str], fact: Fact) -> bool:
-    content, around = fact.content.casefold(), " ".join((fact.concept, *fact.places, *fact.sources)).casefold() if names else ""
-    words, said = frozenset(_NAME_PART.findall(around)), [f".{name}" for name in _DOTTED.findall(content)] if names else []
+    codes, names = _CODED.findall(question), _DOTTED.findall(question)
+    if not (codes or names):
+        return False
+    content, around = fact.content.casefold(), " ".join((fact.concept, *fact.places, *fact.sources)).casefold()
+    words, *words_asked = (
+        f" {' '.join(_NO_WORD.sub(' ', text).split())} " for text in (f"{content} {fact.before.casefold()} {around}", *codes)
+    )
+    if any(code not in words for code in words_asked):
+        return True
+    titles, said = frozenset(_NAME_PART.findall(around)), [f".{name}" for name in _DOTTED.findall(content)]
     return any(
         not (any(other.endswith(f".{name}") for other in said) or f"/{name}" in content)
-        and not (words.issuperset(name.split(".")[:-1]) and name.split(".")[-1] in words.union(_NAME_PART.findall(content)))
+        and not (titles.issuperset(name.split(".")[:-1]) and name.split(".")[-1] in titles.union(_NAME_PART.findall(content)))
         for name in names
     )
 

@@ -125,9 +125,15 @@ def likelihoods(
     odds: dict[str, float] = {}
     for question in questions:
         for hit, evidence in zip(hits, evidence_of(question, hits, rules, searched), strict=True):
-            value = prior_of(searched) + _by_figures(evidence, weights)
+            value = weights["intercept"] + sum(
+                weight * getattr(evidence, name) for name, weight in weights.items() if name != "intercept"
+            )
+            value += prior_of(searched)
             if is_looked_at:
-                value = _by_second_look(hit, value)
+                # A fact that was not looked at is further down than all that were.
+                share = hit.components.second_look or 0.0
+                logit = max(-_LOGIT_MAX, min(math.log(max(share, _SHARE_MIN) / max(1.0 - share, _SHARE_MIN)), _LOGIT_MAX))
+                value = SECOND_LOOK["intercept"] + SECOND_LOOK["words"] * value + SECOND_LOOK["logit"] * logit
             odds[hit.fact.id] = max(value, odds.get(hit.fact.id, value))
     return odds
 
@@ -135,20 +141,6 @@ def likelihoods(
 def prior_of(searched: int) -> float:
     """By how much a fact of a small memory is likelier than one of a large."""
     return math.log(MANY / max(FEW, searched)) if 0 < searched < MANY else 0.0
-
-
-def _by_figures(evidence: Evidence, weights: Mapping[str, float]) -> float:
-    odds: float = weights["intercept"] + sum(
-        weight * getattr(evidence, name) for name, weight in weights.items() if name != "intercept"
-    )
-    return odds
-
-
-def _by_second_look(hit: Hit, odds: float) -> float:
-    """A fact that was not looked at is further down than all that were."""
-    share = hit.components.second_look or 0.0
-    logit = max(-_LOGIT_MAX, min(math.log(max(share, _SHARE_MIN) / max(1.0 - share, _SHARE_MIN)), _LOGIT_MAX))
-    return SECOND_LOOK["intercept"] + SECOND_LOOK["words"] * odds + SECOND_LOOK["logit"] * logit
 
 
 def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant], searched: int = 0) -> list[Evidence]:
@@ -161,13 +153,14 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     ]
     headed = _also_in(met, [headings_of(hit.fact) | titles_of(hit.fact) | unsaid(question, hit.fact) for hit in hits])
     near = _also_in(headed, [terms_in(hit.fact.before) for hit in hits])
-    versions = [term for term in terms_of_question.terms if VERSION.fullmatch(term)]
     subjects = projects_named(question, terms_of_question.terms, [hit.fact for hit in hits])
     rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN], searched)
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
     best = max((hit.score for hit in hits), default=0.0)
-    background = _background(hits)
+    # A tenth of the facts found are below it: how near a model puts what has little to do with the question.
+    cosines = sorted(hit.components.semantic for hit in hits if hit.components.semantic is not None)
+    background = cosines[len(cosines) // 10] if cosines else 0.0
     result = []
     for number, hit in enumerate(hits):
         judged = rules.get(hit.fact.id)
@@ -180,16 +173,12 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 headed_share - met_share,
                 math.log1p(max(0.0, hit.components.keyword)) - _KEYWORD,
                 name_unseen,
-                float(
-                    _contradicts_year(terms_of_question, hit.fact)
-                    or _contradicts_number(terms_of_question, hit.fact)
-                    or _contradicts_version(versions, hit.fact)
-                ),
+                float(_contradicts(terms_of_question, hit.fact)),
                 _replaced(terms_of_question, near[number]),
                 float(terms_of_question.is_denial and not _denies(f"{_question_answered(hit.fact)} {hit.fact.content}")),
                 float(lacks_form(question, dated(question, hit.fact))),
                 float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker))),
-                _missing(rarity, subjects, near[number]),
+                _share({term: rarity[term] for term in subjects}, {term: not near[number][term] for term in subjects}),
                 hit.score / best if best > 0 else 0.0,
                 float(judged is not None and judged.answers),
                 float(judged is not None and judged.answers and judged.found.is_sure),
@@ -253,10 +242,6 @@ def _question_answered(fact: Fact) -> str:
     return fact.concept if is_question(fact.concept) else ""
 
 
-def _missing(rarity: Mapping[str, float], subjects: frozenset[str], near: Mapping[str, float]) -> float:
-    return sum(rarity[term] for term in subjects if not near[term]) / max(sum(rarity[term] for term in subjects), 1e-9)
-
-
 def _met(term: str, terms: frozenset[str]) -> float:
     """1 for the term itself, less for another form of it or another word for it."""
     if term in terms:
@@ -273,30 +258,23 @@ def _rarities(terms: Sequence[str], near: Sequence[Mapping[str, float]], searche
     return {term: math.log(1.0 + (facts - count + 0.5) / (count + 0.5)) for term, count in having.items()}
 
 
-def _background(hits: Sequence[Hit]) -> float:
-    """The cosine below which a tenth of the facts found are: how near a model puts what has little to do with it."""
-    cosines = sorted(hit.components.semantic for hit in hits if hit.components.semantic is not None)
-    return cosines[len(cosines) // 10] if cosines else 0.0
-
-
 def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:
     return sum(rarity[term] * shares[term] for term in rarity) / max(sum(rarity.values()), 1e-9)
 
 
-def _contradicts_version(versions: Sequence[str], fact: Fact) -> bool:
-    if not versions:
-        return False
-    stated = frozenset(term for term in terms_in(fact.content) | headings_of(fact) if VERSION.fullmatch(term))
-    return bool(stated) and not any(_met(term, stated) for term in versions)
-
-
-def _contradicts_number(terms_of_question: _Asked, fact: Fact) -> bool:
-    """Whether a word of the question has another number beside it: Papertrail 8 is not Papertrail 7."""
-    numbered = [pair for pair in terms_of_question.pairs if _is_number(pair[0]) != _is_number(pair[1])]
-    if not numbered:
-        return False
-    terms, stated = terms_in(fact.content), set(map(_unnumbered, _side_by_side(_WORD.findall(fact.content))))
-    return any(_unnumbered(pair) in stated and not terms.issuperset(pair) for pair in numbered)
+def _contradicts(terms_of_question: _Asked, fact: Fact) -> bool:
+    """Whether a fact tells another year or version than is asked about, or another number: Papertrail 8 is not Papertrail 7."""
+    years = frozenset(YEAR.findall(fact.content))
+    if terms_of_question.years and years and terms_of_question.years.isdisjoint({*years, *YEAR.findall(fact.said_at)}):
+        return True
+    if numbered := [pair for pair in terms_of_question.pairs if _is_number(pair[0]) != _is_number(pair[1])]:
+        terms, stated = terms_in(fact.content), set(map(_unnumbered, _side_by_side(_WORD.findall(fact.content))))
+        if any(_unnumbered(pair) in stated and not terms.issuperset(pair) for pair in numbered):
+            return True
+    if versions := list(filter(VERSION.fullmatch, terms_of_question.terms)):
+        versions_stated = frozenset(filter(VERSION.fullmatch, terms_in(fact.content) | headings_of(fact)))
+        return bool(versions_stated) and not any(_met(version, versions_stated) for version in versions)
+    return False
 
 
 def _unnumbered(pair: tuple[str, str]) -> tuple[str, ...]:
@@ -306,8 +284,3 @@ def _unnumbered(pair: tuple[str, str]) -> tuple[str, ...]:
 def _is_number(term: str) -> bool:
     """Whether a term is a figure or an ordinal ("5th"); a version has parts, and is compared by them."""
     return term[0].isdigit() and not VERSION.fullmatch(term)
-
-
-def _contradicts_year(terms_of_question: _Asked, fact: Fact) -> bool:
-    stated = frozenset(YEAR.findall(fact.content))
-    return bool(terms_of_question.years and stated) and terms_of_question.years.isdisjoint({*stated, *YEAR.findall(fact.said_at)})

@@ -172,7 +172,9 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
         return None
     missed = terms.words - met - _kinds_stated(terms, fact)
     covered = _covered(met | met_names, met | missed | must)
-    weighted = _missed_share(terms.words - met, terms.of_words * hit.components.keyword)
+    # BM25 knows how rare each word is in this memory, which the words alone don't show.
+    keyword = terms.of_words * hit.components.keyword
+    weighted = keyword / (keyword + _MISSED_PER_LETTER * _letters(terms.words - met) + _DOUBT_BM25)
     return Judgement(covered, weighted, is_named, is_own, is_row, is_carried)
 
 
@@ -218,7 +220,11 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     One that answers a part of the question answers it. Where one does, the others need only share a word: a shorter fact often
     holds the answer.
     """
-    stating = _of_projects_named(question, [hit for hit in hits if not ends_asking(hit.fact)])
+    stating = [hit for hit in hits if not ends_asking(hit.fact)]
+    terms = asked_of(question)
+    # Without those of other projects than the question names.
+    if named := projects_named(question, terms.words | terms.names, [hit.fact for hit in stating]):
+        stating = [hit for hit in stating if met_in(named, _terms_of(hit.fact) | titles_of(hit.fact))]
     question = as_written(question, stating)
     aliases = frozenset(alias for _, alias in aliases_of(question, stating))
     apart = asked_about_known(question, hits, settings)
@@ -231,18 +237,6 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     meant = about_what_is_named(question, [one.hit for one in judged.values()])
     found = (judged[hit.fact.id] for hit in stating if hit.fact.id in judged and hit.fact.id in meant)
     return [one for one in found if one.answers or (is_answered and _is_on_subject(one))]
-
-
-def _of_projects_named(question: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits without those of other projects than the question names."""
-    terms = asked_of(question)
-    named = projects_named(question, terms.words | terms.names, [hit.fact for hit in hits])
-    return [hit for hit in hits if not named or met_in(named, _terms_of(hit.fact) | titles_of(hit.fact))]
-
-
-def _is_picked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
-    terms = _terms_of(fact)
-    return all(is_stated(term, terms) for term in (asked.roles | asked.deeds | qualifiers_in(question)) - asked.kinds)
 
 
 def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> tuple[str, ...]:
@@ -310,8 +304,9 @@ def _only_about(terms: QuestionTerms, hit: Hit) -> Hit | None:
 
 def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact is about the one that is meant, and holds what such a question is answered with."""
+    terms = _terms_of(hit.fact)
     return (
-        _is_picked(question, asked, hit.fact)
+        all(is_stated(term, terms) for term in (asked.roles | asked.deeds | qualifiers_in(question)) - asked.kinds)
         and _is_on_topic(question, asked, hit, settings)
         and _is_of_that_time(question, hit.fact)
         and may_define(question, hit.fact)
@@ -327,7 +322,12 @@ def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSett
 
 def _states(question: str, terms: QuestionTerms, hit: Hit, found: Judgement, settings: RelevanceSettings) -> bool:
     """Whether a fact says enough of what is asked, and the very thing, or holds it."""
-    return found.is_typed or found.is_row or (_answers(found, hit, settings) and _states_focus(question, terms, hit, settings))
+    if found.is_typed or found.is_row:
+        return True
+    shares_enough = found.covered >= settings.covered_share_min or found.weighted >= settings.weighted_share_min
+    is_meant = found.is_named and found.covered >= settings.named_share_min
+    is_close = hit.components.semantic is not None and hit.components.semantic >= settings.similar_min
+    return (is_meant or (found.is_own and shares_enough) or is_close) and _states_focus(question, terms, hit, settings)
 
 
 def _states_focus(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -395,14 +395,6 @@ def _is_row_of(question: str, fact: Fact) -> bool:
     return any(is_stated(term, terms) for term in tokenize(counted))
 
 
-def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
-    shares_enough = found.covered >= settings.covered_share_min or found.weighted >= settings.weighted_share_min
-    is_meant = found.is_named and found.covered >= settings.named_share_min
-    if found.is_row or is_meant or (found.is_own and shares_enough):
-        return True
-    return hit.components.semantic is not None and hit.components.semantic >= settings.similar_min
-
-
 def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     """Whether a fact names all of what is asked about and holds the quantity, or the kind of thing, that is asked for.
 
@@ -434,11 +426,6 @@ def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:
     if met == wanted:
         return 1.0 if wanted else 0.0
     return _letters(met) / (_letters(wanted) + _DOUBT_LETTERS)
-
-
-def _missed_share(missed: frozenset[str], keyword: float) -> float:
-    """BM25 knows how rare each word is in this memory, which the words alone don't show."""
-    return keyword / (keyword + _MISSED_PER_LETTER * _letters(missed) + _DOUBT_BM25)
 
 
 def _letters(terms: frozenset[str]) -> float:

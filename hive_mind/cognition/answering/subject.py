@@ -55,6 +55,7 @@ _LINKED = regex(r"^\[(?P<text>[^\]\n]{1,300})\]\([^)\n]{0,500}\)$")
 _REPLIED = regex(r"\?\s+[^\W\d_][\w .'-]{0,40}: ")
 
 
+@remembered(256)
 def names_in(text: str) -> tuple[Name, ...]:
     """The names of a text, each as its terms; codes, addresses and days are none."""
     return tuple(filter(None, (terms_in(name) for name in entities(text) if not _NO_NAME.search(name))))
@@ -77,33 +78,19 @@ def refers(fact: Fact) -> bool:
     if pronoun is None:
         return False
     ahead = message[: pronoun.start()]
-    return not _names_of(_ahead_of_clause(ahead) if pronoun["other"] else ahead)
-
-
-def _ahead_of_clause(ahead: str) -> str:
-    """The text before the clause that a text ends in."""
-    ends = [end.start() for end in _CLAUSE.finditer(ahead)]
-    return ahead[: ends[-1]] if ends else ""
+    if pronoun["other"]:
+        ends = [end.start() for end in _CLAUSE.finditer(ahead)]
+        ahead = ahead[: ends[-1]] if ends else ""
+    return not names_in(ahead)
 
 
 def name_in_fact(name: Name, fact: Fact, terms: frozenset[str]) -> Name:
     """The part of a name that a fact of these terms has; nothing of it where it names another."""
     if name <= terms or len(name) == 1:
         return name & terms
-    alternatives = [
-        name_beside for name_beside in _names_of(_named(fact)) if not name_beside <= name and not name_beside.isdisjoint(name)
-    ]
-    return (name & terms) - _NOBODY.union(*alternatives)
-
-
-def _named(fact: Fact) -> str:
-    message = fact.content.removeprefix(f"{fact.speaker}: ")
-    return "\n".join((fact.speaker, message, *fact.entities, *fact.places))
-
-
-@remembered(256)
-def _names_of(text: str) -> tuple[Name, ...]:
-    return names_in(text)
+    names = names_in("\n".join((fact.speaker, fact.content.removeprefix(f"{fact.speaker}: "), *fact.entities, *fact.places)))
+    others = [name_beside for name_beside in names if not name_beside <= name and not name_beside.isdisjoint(name)]
+    return (name & terms) - _NOBODY.union(*others)
 
 
 def only_about(names: Sequence[Name], fact: Fact) -> Fact | None:

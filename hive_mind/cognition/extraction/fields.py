@@ -73,7 +73,10 @@ def laid_out(lines: Sequence[str]) -> Sequence[str]:
         return lines
     if _is_outline(lines):
         return list(_as_items(lines))
-    if _is_braced(lines):
+    # Whether all lines that are not set in open a brace, close one, end a statement or remark on one.
+    told = [line.rstrip() for line in lines if line.strip()]
+    is_nested = any(line.endswith(_OPEN) and _indent(line) < _indent(below) for line, below in pairwise(told))
+    if is_nested and all(line[0].isspace() or line.endswith((*_OPEN, ";", "}", ")")) or _REMARK.match(line) for line in told):
         return list(_in_braces(lines))
     return list(_titled(lines))
 
@@ -114,13 +117,6 @@ def _is_outline(lines: Sequence[str]) -> bool:
         match and following and not match["value"] and following["value"] and _may_hang(line) and _indent(line) < _indent(below)
         for (match, line), (following, below) in pairwise(zip(matches, told, strict=True))
     )
-
-
-def _is_braced(lines: Sequence[str]) -> bool:
-    """Whether all lines that are not set in open a brace, close one, end a statement or remark on one."""
-    told = [line.rstrip() for line in lines if line.strip()]
-    is_nested = any(line.endswith(_OPEN) and _indent(line) < _indent(below) for line, below in pairwise(told))
-    return is_nested and all(line[0].isspace() or line.endswith((*_OPEN, ";", "}", ")")) or _REMARK.match(line) for line in told)
 
 
 def _in_braces(lines: Sequence[str]) -> Iterator[str]:

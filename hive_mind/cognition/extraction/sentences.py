@@ -304,7 +304,9 @@ def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
                 question_piece,
                 is_covered=not any(is_statement(sentence) and not is_question(sentence) for sentence in question_piece.sentences),
             )
-            yield _exchange(question_piece, piece)
+            block = replace(piece.block, speaker=question_piece.block.speaker)
+            spoken_answer = f"{piece.block.speaker}: {piece.text}" if piece.block.layout is Layout.UTTERANCE else piece.text
+            yield Piece(f"{question_piece.sentences[-1]} {spoken_answer}", block, (piece.text,), is_reply=True)
             question_piece = None
             continue
         if question_piece is not None:
@@ -347,12 +349,6 @@ def _answers(piece: Piece, question_piece: Piece) -> bool:
     if _YES_OR_NO.match(piece.text):
         return not (is_polite(piece.text) and _OPEN.search(question_piece.sentences[-1]))
     return any(map(str.isalnum, piece.text)) and not is_polite(piece.text)
-
-
-def _exchange(piece: Piece, answer: Piece) -> Piece:
-    block = replace(answer.block, speaker=piece.block.speaker)
-    spoken_answer = f"{answer.block.speaker}: {answer.text}" if answer.block.layout is Layout.UTTERANCE else answer.text
-    return Piece(f"{piece.sentences[-1]} {spoken_answer}", block, (answer.text,), is_reply=True)
 
 
 # A short log is kept line by line.

@@ -210,7 +210,7 @@ def rows_of(lines: Sequence[str]) -> Rows | None:
             header = _is_header(rows)
             if len(rows) < _LINES_SURE and not (header and _has_figures(rows) and f"{separator} " not in lines[0]):
                 continue
-            return Rows(_in_words(rows[0].text) if header else "", tuple(rows[header:]))
+            return Rows(_JOINT.sub(" ", rows[0].text) if header else "", tuple(rows[header:]))
     return None
 
 
@@ -353,11 +353,6 @@ def _has_figures(rows: Sequence[TableRow]) -> bool:
         all(map(_FIGURE.fullmatch, column[1:])) and (not _FIGURE.match(column[0]) or _YEAR.fullmatch(column[0]))
         for column in columns
     )
-
-
-def _in_words(header: str) -> str:
-    """`price_eur` and `unitPrice` as people would say them."""
-    return _JOINT.sub(" ", header)
 
 
 # "Carson, R. (1962). Silent Spring. Boston: Houghton Mifflin."

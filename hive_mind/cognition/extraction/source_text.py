@@ -107,7 +107,7 @@ def text_of_source(source: str, suffix: str) -> str:
         follows_code = number + 1 < len(runs) and runs[number + 1][0] is _Kind.CODE
         if kind is _Kind.COMMENT:
             name = _defined(runs[number + 1][1]) if follows_code and not is_settings else ""
-            written += [f"{'#' * _level(run)} {name}", ""] * bool(name)
+            written += [f"{'#' * (_MEMBER_LEVEL if run[0][:1].isspace() else _TYPE_LEVEL)} {name}", ""] * bool(name)
             is_lead = follows_code and not _is_table(runs[number + 1][1])
             written += [_comment(run, suffix, is_lead=is_lead), ""]
         elif kind is _Kind.SECTION:
@@ -152,11 +152,6 @@ _TYPE_LEVEL, _MEMBER_LEVEL = 2, 3
 def _is_table(run: Sequence[str]) -> bool:
     """Whether code lists the columns of a table, each of which is something by itself."""
     return _TYPE.match(run[0]) is not None and run[0].rstrip().endswith("(")
-
-
-def _level(run: Sequence[str]) -> int:
-    """That of what a comment stands above: what is set in is part of something."""
-    return _MEMBER_LEVEL if run[0][:1].isspace() else _TYPE_LEVEL
 
 
 def _defined(code: Sequence[str]) -> str:
@@ -248,7 +243,10 @@ def _constants(node: Documented, lines: Sequence[str]) -> Iterator[str]:
         value = getattr(child, "value", None)
         if not isinstance(target, ast.Name) or value is None:
             continue
-        written, remark = _written(value, lines), _remark(lines, child.lineno) or _string_below(node.body[place + 1 : place + 2])
+        above: list[str] = []
+        while child.lineno - 2 - len(above) >= 0 and lines[child.lineno - 2 - len(above)].lstrip().startswith("# "):
+            above.append(lines[child.lineno - 2 - len(above)].strip(" #"))
+        written, remark = _written(value, lines), " ".join(reversed(above)) or _string_below(node.body[place + 1 : place + 2])
         if len(written) <= _VALUE_CHARS_MAX and (target.id.isupper() or remark or _is_plain(value)):
             yield f"{target.id} = {written}{_unit(target.id, value)}" + (f" ({remark})" if remark else "")
 
@@ -283,14 +281,6 @@ def _unit(name: str, value: ast.expr) -> str:
     is_number = isinstance(value, ast.Constant) and isinstance(value.value, int | float) and not isinstance(value.value, bool)
     last = name.rpartition("_")[2].lower()
     return f" {_UNITS[last]}" if is_number and last in _UNITS and "_" in name else ""
-
-
-def _remark(lines: Sequence[str], line: int) -> str:
-    """The comment right above a line."""
-    above: list[str] = []
-    while line - 2 - len(above) >= 0 and lines[line - 2 - len(above)].lstrip().startswith("# "):
-        above.append(lines[line - 2 - len(above)].strip(" #"))
-    return " ".join(reversed(above))
 
 
 def _string_below(following: Sequence[ast.stmt]) -> str:
