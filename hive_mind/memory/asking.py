@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -106,6 +106,9 @@ class Candidates(InColumns):
     gathered: Gathered
 
 
+_InRows = TypeVar("_InRows", Candidates, Gathered)
+
+
 @dataclass(frozen=True, slots=True)
 class Asking:
     """Asks one hive for one memory that is awake. `look` has the query."""
@@ -171,7 +174,8 @@ class Asking:
             ids_gone = {fact_id for fact_id in ids_missing if fact_id not in self.facts}
             if not ids_gone:
                 break
-            ranking = replace(ranking, candidates=_without(ranking.candidates, ids_gone), first=())
+            rows = [row for row, fact_id in enumerate(ranking.candidates.pool.ids) if fact_id not in ids_gone]
+            ranking = replace(ranking, candidates=_only(ranking.candidates, rows), first=())
         hits, note = await self.look.at(
             [_hit(self.facts[document.id], document) for document in ranked if document.id in self.facts]
         )
@@ -227,7 +231,7 @@ class Asking:
             if len(rows) == len(gathered.pool):
                 return gathered
             if len(rows) >= probe.depth or len(gathered.pool) < depth:
-                return replace(gathered, pool=_rows(gathered.pool, rows), evidence=rows_of(gathered.evidence, rows))
+                return _only(gathered, rows)
             depth *= 4
 
     def _is_past(self, fact_id: str, query: Query) -> bool:
@@ -265,13 +269,10 @@ class Asking:
         return EvidenceColumns(first, trust, confidence, recall.places(pool.ids))
 
 
-def _without(candidates: Candidates, ids_gone: set[str]) -> Candidates:
-    rows = [row for row, fact_id in enumerate(candidates.pool.ids) if fact_id not in ids_gone]
-    return replace(candidates, pool=_rows(candidates.pool, rows), evidence=rows_of(candidates.evidence, rows))
-
-
-def _rows(pool: Pool, rows: list[int]) -> Pool:
-    return Pool(tuple([pool.ids[row] for row in rows]), pool.keyword[rows], pool.semantic[rows], pool.exact[rows])
+def _only(candidates: _InRows, rows: list[int]) -> _InRows:
+    pool = candidates.pool
+    pool = Pool(tuple([pool.ids[row] for row in rows]), pool.keyword[rows], pool.semantic[rows], pool.exact[rows])
+    return replace(candidates, pool=pool, evidence=rows_of(candidates.evidence, rows))
 
 
 def _as_fact(fact: HiveFact | Fact) -> Fact:

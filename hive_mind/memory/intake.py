@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.entities import entities
-from hive_mind.model.bounds import BOUNDS, refuse_other_than, shown_value
+from hive_mind.model.bounds import BOUNDS, refuse_long, refuse_other_than, shown_value
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.evidence import LISTS, TEXTS, names_of, said_of
 from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, NAME_CHARACTERS_MAX, Fact, Relation, Sharing, with_places
@@ -166,12 +166,6 @@ def _fact_changes(facts: Iterable[Fact], fact_by_id: Known) -> Iterable[Change]:
             yield AddFact(fact)
         elif earlier != fact:
             yield ReviseFact(fact)
-
-
-def refuse_long(part: str, characters_max: int, *texts: str) -> None:
-    longest = max(map(len, texts), default=0)
-    if longest > characters_max:
-        raise InvalidInput(f"a {part} has at most {characters_max:,} characters, this one {longest:,}: shorten it")
 
 
 def _mentions(fact: Fact) -> Iterable[Change]:

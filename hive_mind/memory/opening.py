@@ -245,20 +245,17 @@ async def vector_for(query: Query, recorded: str, vectors: VectorSource) -> Vect
     For a query by meaning alone they never do: it raises `InvalidInput` where there are no vectors to compare it with, and
     `BackendError` where the model fails.
     """
-    can_compare = may_embed(recorded, vectors)
+    if may_embed(recorded, vectors):
+        by_method = {"vector": vectors.surely_of_query, "hybrid": vectors.of_query}
+        return await by_method[query.method](query.text) if query.method in by_method else None
     if query.method == "vector":
-        if can_compare:
-            return await vectors.surely_of_query(query.text)
-        raise InvalidInput(
-            f"method 'vector' needs embeddings, and {_lacking(recorded, vectors)}; or take method 'keyword' or 'hybrid'"
-        )
-    return await vectors.of_query(query.text) if can_compare and query.method == "hybrid" else None
-
-
-def _lacking(recorded: str, vectors: VectorSource) -> str:
-    if not vectors.is_on:
-        return "this memory is open without a model: choose one with --embed or HIVE_MIND_EMBED"
-    return f"this memory has those of {recorded!r} and is open with {vectors.model!r}: hive-mind reembed changes it over"
+        lacking = "this memory is open without a model: choose one with --embed or HIVE_MIND_EMBED"
+        if vectors.is_on:
+            lacking = (
+                f"this memory has those of {recorded!r} and is open with {vectors.model!r}: hive-mind reembed changes it over"
+            )
+        raise InvalidInput(f"method 'vector' needs embeddings, and {lacking}; or take method 'keyword' or 'hybrid'")
+    return None
 
 
 async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorArm, settings: RankingSettings) -> Awake:

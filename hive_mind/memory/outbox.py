@@ -296,7 +296,11 @@ class Outbox:
                 replies = await self._hive.retract(ids, self._agent, why)
                 refused = {reply.fact_id: reply.refused for reply in replies if reply.refused}
                 await self._local.revise(awake, [fact_id for fact_id in ids if fact_id not in refused], taken_back)
-                self._give_up(refused)
+                # Until the next waking: to ask the same again with every write would change nothing.
+                for fact_id in refused:
+                    self._due.pop(fact_id, None)
+                if refused:
+                    _log.warning("the hive did not take back %d facts: %s", len(refused), next(iter(refused.values())))
 
     async def _proposed(self, awake: Awake, fact_ids: Sequence[str], refusals: Mapping[str, str]) -> list[Fact]:
         """The facts to promote, recorded as proposed; the others, with what held them back."""
@@ -328,13 +332,6 @@ class Outbox:
         await self._local.revise(awake, list(by_id), lambda fact: answered(fact, by_id[fact.id]))
         if early := self._shared_early.intersection(by_id):
             await self._note_shared(awake, sorted(early))
-
-    def _give_up(self, refused: Mapping[str, str]) -> None:
-        """Until the next waking: to ask the same again with every write would change nothing."""
-        for fact_id in refused:
-            self._due.pop(fact_id, None)
-        if refused:
-            _log.warning("the hive did not take back %d facts: %s", len(refused), next(iter(refused.values())))
 
     def _report(self, error: BackendError, facts: int) -> None:
         """One line for the first failure."""

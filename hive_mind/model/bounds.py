@@ -107,3 +107,9 @@ class Setting:
 
 SHARE = Setting(ge=0.0, le=1.0)
 """A number from 0 to 1."""
+
+
+def refuse_long(part: str, characters_max: int, *texts: str) -> None:
+    longest = max(map(len, texts), default=0)
+    if longest > characters_max:
+        raise InvalidInput(f"a {part} has at most {characters_max:,} characters, this one {longest:,}: shorten it")

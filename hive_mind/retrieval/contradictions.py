@@ -153,7 +153,15 @@ def filter_findings(
             )
         elif name in facets or collection.known_fields[name].type != "text":
             # An index does not count the values of texts.
-            yield from _values(name, values, facets.get(name, {}))
+            counts = facets.get(name, {})
+            for number, value in enumerate(values):
+                value_path = ("filters", name, number)
+                if value not in counts:
+                    yield Finding(value_path, f'no document has {name} "{value[:60]}"; {_meant(value, counts)}')
+                elif value in values[:number]:
+                    yield Finding(value_path, "is in the list twice; keep one of them", is_warning=True)
+            if counts and set(counts) <= set(values):
+                yield Finding(("filters", name), f"filters nothing: these are all values of {name}; remove it", is_warning=True)
 
 
 def combination(config: RetrievalConfig, documents: Iterable[Mapping[str, Iterable[str]]]) -> Iterator[Finding]:
@@ -163,17 +171,6 @@ def combination(config: RetrievalConfig, documents: Iterable[Mapping[str, Iterab
         all(values & set(document.get(name, ())) for name, values in values_by_field.items()) for document in documents
     ):
         yield Finding(("filters",), f"no document matches {' and '.join(values_by_field)} together; remove one, or add values")
-
-
-def _values(name: str, values: list[str], counts: Mapping[str, int]) -> Iterator[Finding]:
-    for number, value in enumerate(values):
-        path = ("filters", name, number)
-        if value not in counts:
-            yield Finding(path, f'no document has {name} "{value[:60]}"; {_meant(value, counts)}')
-        elif value in values[:number]:
-            yield Finding(path, "is in the list twice; keep one of them", is_warning=True)
-    if counts and set(counts) <= set(values):
-        yield Finding(("filters", name), f"filters nothing: these are all values of {name}; remove it", is_warning=True)
 
 
 def _fields(name: str, collection: Collection) -> str:

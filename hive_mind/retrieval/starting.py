@@ -186,7 +186,13 @@ def taken_over(source: Path) -> TakenOver:
         converted = converted_golden(value, sorted(named, key=len, reverse=True))
         takeover.take("evals/golden.json", text, converted.without_unknown(GOLDEN))
     for folder, place in folders.items():
-        _take_documents(takeover, folder, place)
+        for path in sorted(place.rglob("*")):
+            if path.suffix.lower() in DOCUMENT_SUFFIXES and path.is_file() and path.resolve().is_relative_to(place.resolve()):
+                document_name = f"{folder}/{path.relative_to(place).as_posix()}"
+                try:
+                    takeover.files[document_name] = path.read_text("utf-8")
+                except (OSError, UnicodeDecodeError) as error:
+                    takeover.changes.append(f"{document_name} is left out: {reason_of(error)}")
         if not place.resolve().is_relative_to(source.resolve()):
             takeover.changes.append(f"{folder}/ is a copy of {place}, which lies beside the project")
     return takeover
@@ -210,16 +216,6 @@ def _take_config(takeover: TakenOver, file: str, text: str, value: Object) -> No
     takeover.take(new, text, converted.without_unknown(CONFIG), old)
     if new != old:
         takeover.changes.append(f"{old} is {new}, as it calls itself")
-
-
-def _take_documents(takeover: TakenOver, folder: str, place: Path) -> None:
-    for path in sorted(place.rglob("*")):
-        if path.suffix.lower() in DOCUMENT_SUFFIXES and path.is_file() and path.resolve().is_relative_to(place.resolve()):
-            name = f"{folder}/{path.relative_to(place).as_posix()}"
-            try:
-                takeover.files[name] = path.read_text("utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                takeover.changes.append(f"{name} is left out: {reason_of(error)}")
 
 
 def _documents(project: Workspace, file: str, folder: str) -> tuple[str, Path]:

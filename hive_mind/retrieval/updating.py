@@ -197,7 +197,9 @@ class MemoryIndex:
         with suppress(ValueError):
             day = date.fromisoformat(_date_text(document)[:10]).toordinal()
         for chunk, worded in zip(chunks, self._worded(document, chunks), strict=True):
-            vector = self._vector(document, chunk, vectors)
+            vector = vectors.get(chunk.key)
+            before = first(document, "before") if self._form.neighbours and chunk.ordinal == 0 else ""
+            vector = None if vector is None else mixed_vector(vector, vectors.get(text_key(before)) if before else None)
             self.without_vector += vector is None
             self.index.add(id_of(document.id, chunk.ordinal), weighted_terms(worded), vector)
             self.numbers.append(chunk.number)
@@ -273,11 +275,6 @@ class MemoryIndex:
             if neighbours > place and (before := first(document, "before")):
                 earlier.insert(0, before)
             yield Worded(chunk.text, about, said_at, speaker, "\n".join(earlier))
-
-    def _vector(self, document: DocumentRow, chunk: ChunkRow, vectors: Mapping[bytes, Vector]) -> Vector | None:
-        vector = vectors.get(chunk.key)
-        before = first(document, "before") if self._form.neighbours and chunk.ordinal == 0 else ""
-        return None if vector is None else mixed_vector(vector, vectors.get(text_key(before)) if before else None)
 
 
 def _named(id: str) -> str:

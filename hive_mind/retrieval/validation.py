@@ -112,13 +112,6 @@ def _is(type: str, value: str) -> bool:
 
 def golden_findings(golden: Golden, documents: Some[str], left_out: Mapping[str, str]) -> Iterator[Finding]:
     """All of it. `documents` are the ids there are, `left_out` those that no index takes, with why."""
-    yield from _repeated(golden)
-    for number, query in enumerate(golden.queries):
-        yield from _labels(("queries", number), query, documents, left_out)
-    yield from _whole(golden)
-
-
-def _repeated(golden: Golden) -> Iterator[Finding]:
     for field in ("id", "query"):
         first: dict[str, int] = {}
         for number, query in enumerate(golden.queries):
@@ -128,6 +121,9 @@ def _repeated(golden: Golden) -> Iterator[Finding]:
                 problem = f"{query.id} is also the id of {place}" if field == "id" else f"is the same question as {place}"
                 yield Finding(("queries", number, field), f"{problem}; give it another, or remove it")
             first.setdefault(value, number)
+    for number, query in enumerate(golden.queries):
+        yield from _labels(("queries", number), query, documents, left_out)
+    yield from _whole(golden)
 
 
 def _labels(path: FormPath, query: GoldenQuery, documents: Some[str], left_out: Mapping[str, str]) -> Iterator[Finding]:

@@ -214,16 +214,13 @@ class LedgerLog:
         while (page := await self.ledger.newer(self._pos, PREFIX)).upto != self._pos:
             for entry in page.entries:
                 if entry.kind in (DECIDED, REOPENED):
-                    await self._note(entry.stream)
+                    self._decided.pop(entry.stream, None)
+                    view = await readable_view(self.ledger, entry.stream)
+                    if view is not None and (precedent_decided := await self.precedent(view)):
+                        self._decided[entry.stream] = view.decided_ms, precedent_decided
             self._pos = page.upto
         since_ms = (await thresholds_in(self.ledger)).since_ms
         return [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
-
-    async def _note(self, stream: str) -> None:
-        self._decided.pop(stream, None)
-        view = await readable_view(self.ledger, stream)
-        if view is not None and (precedent := await self.precedent(view)):
-            self._decided[stream] = view.decided_ms, precedent
 
 
 def log_of(ledger: Ledger, config: ModelReviewConfig) -> LedgerLog:

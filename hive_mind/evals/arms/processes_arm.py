@@ -224,7 +224,11 @@ class ProcessesArm(PerAgentArm):
         per_agent = sum(shares) // len(self._names) if len(shares) == len(taken) else None
         # Of all processes together.
         self.learned = Learned(len(self.documents), messages, size, lag_s, cpu_s, wall_s, per_agent)
-        await self._stop(down_of(self._cell))
+        down = down_of(self._cell)
+        for name in sorted(down):
+            await self._ask(name, "stop")
+        if down:
+            await self._until(lambda state: all(down <= set(dead) for dead in state.dead.values()), "dead nodes are known")
 
     async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         """Ask twice: once for what it finds and costs, once for how long that takes."""
@@ -289,12 +293,6 @@ class ProcessesArm(PerAgentArm):
             vectors = await _vectors_of(list(texts), self._means.embedder)
             given = Given(vectors, tuple(candidate_of(document) for document in scope.documents))
             await self._ask(agent, "keep", source=scope.name, inputs=given)
-
-    async def _stop(self, down: frozenset[str]) -> None:
-        for agent in sorted(down):
-            await self._ask(agent, "stop")
-        if down:
-            await self._until(lambda state: all(down <= set(dead) for dead in state.dead.values()), "dead nodes are known")
 
     async def _states(self) -> list[MembersState]:
         replies = await asyncio.gather(*(self._ask(name, "look") for name in self._names[: self._count]))

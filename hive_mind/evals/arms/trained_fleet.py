@@ -127,7 +127,13 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
     try:
         await fleet.bus.watch(plan.runner.hive, scales.see)
         scales.is_on = True
-        await _learn(fleet, lessons(cell, scope, means.progress), learning)
+        memories = list(fleet.memories.values())
+        # One agent after the other, so that what a node knows when it gets a fact does not depend on timing.
+        for number, lesson in lessons(cell, scope, means.progress):
+            await asyncio.sleep(ANOTHER_MOMENT_MS / 1000)
+            await keep(memories[number], lesson, None)
+            learning.kept()
+            await fleet.settled()
         measured, scales.is_on = learning.done(), False
         documents, traffic = documents_by_fact(scope.documents), scales.weighed(only_questions=False)
         for name in sorted(down):
@@ -139,16 +145,6 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
         raise
     places = {question.id: place for place, question in enumerate(scope.questions)}
     return TrainedFleet(fleet, scales, measured.of(len(documents), cell.arm.agents, traffic), documents, down, places)
-
-
-async def _learn(fleet: Fleet, taught: Iterable[tuple[int, Scope]], learning: Learning) -> None:
-    """One agent after the other, so that what a node knows when it gets a fact does not depend on timing."""
-    memories = list(fleet.memories.values())
-    for number, scope in taught:
-        await asyncio.sleep(ANOTHER_MOMENT_MS / 1000)
-        await keep(memories[number], scope, None)
-        learning.kept()
-        await fleet.settled()
 
 
 # No fact is that sure: copies with everyone would answer for agents that are not asked.

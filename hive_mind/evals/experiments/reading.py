@@ -58,7 +58,12 @@ def contradictions(form: ExperimentForm) -> Iterator[Finding]:
         yield from _checked_source(source, ("data", number))
     for number, arm in enumerate(form.arms):
         yield from _arm(arm, ("arms", number), form)
-    yield from _running(form)
+    # An agent that runs answers from what it holds: it can't be given another data set.
+    names = {source.name for source in form.data if source.format != "memory"}
+    for number, arm in enumerate(form.arms):
+        if RUNNING in arm.kind and (other_sets := names & set(arm.data or (source.name for source in form.data))):
+            message = f"asks an agent that runs, and {min(other_sets)} is no memory of one; name data sets of format: memory"
+            yield Finding(("arms", number, "data" if arm.data else "kind"), message)
     # A fault that no arm it goes with can have would vanish without a word.
     everyone = [single_arm for arm in form.arms if not arm.faults for single_arm in arms_in(arm)]
     yield from _untaken(faults_in(form.faults), everyone, ("faults",))
@@ -108,25 +113,16 @@ def _arm(arm: ArmForm, path: FormPath, form: ExperimentForm) -> Iterator[Finding
         if name not in names:
             yield Finding((*path, "data", number), _no_such("data set in this file", name, names))
     for single_arm in arms_in(arm):
-        yield from _sizes(single_arm, path)
-
-
-def _running(form: ExperimentForm) -> Iterator[Finding]:
-    """An agent that runs answers from what it holds: it can't be given another data set."""
-    names = {source.name for source in form.data if source.format != "memory"}
-    for number, arm in enumerate(form.arms):
-        if RUNNING in arm.kind and (other_sets := names & set(arm.data or (source.name for source in form.data))):
-            message = f"asks an agent that runs, and {min(other_sets)} is no memory of one; name data sets of format: memory"
-            yield Finding(("arms", number, "data" if arm.data else "kind"), message)
-
-
-def _sizes(arm: Arm, path: FormPath) -> Iterator[Finding]:
-    if arm.groups > arm.agents:
-        yield Finding((*path, "groups"), f"{arm.groups} groups of {arm.agents} agents leave some empty; have fewer")
-    if arm.fan_out > arm.agents:
-        yield Finding((*path, "fan_out"), f"asks {arm.fan_out} of {arm.agents} agents; ask fewer")
-    if arm.place != "in-process" and arm.kind not in TOPOLOGIES:
-        yield Finding((*path, "place"), f"{arm.place} is for {', '.join(TOPOLOGIES)}; {arm.kind} runs in-process")
+        if single_arm.groups > single_arm.agents:
+            yield Finding(
+                (*path, "groups"), f"{single_arm.groups} groups of {single_arm.agents} agents leave some empty; have fewer"
+            )
+        if single_arm.fan_out > single_arm.agents:
+            yield Finding((*path, "fan_out"), f"asks {single_arm.fan_out} of {single_arm.agents} agents; ask fewer")
+        if single_arm.place != "in-process" and single_arm.kind not in TOPOLOGIES:
+            yield Finding(
+                (*path, "place"), f"{single_arm.place} is for {', '.join(TOPOLOGIES)}; {single_arm.kind} runs in-process"
+            )
 
 
 def _untaken(faults: Iterable[Fault], arms: Sequence[Arm], path: FormPath) -> Iterator[Finding]:

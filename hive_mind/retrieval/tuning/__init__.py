@@ -6,7 +6,7 @@ from typing import Protocol
 
 from hive_mind.retrieval import Collection, RetrievalConfig
 from hive_mind.retrieval.contradictions import described
-from hive_mind.retrieval.measuring import Evaluation, QuestionRow
+from hive_mind.retrieval.measuring import Evaluation
 from hive_mind.retrieval.measuring.evaluation import CROSSED
 from hive_mind.retrieval.validation import FileFinding, semantic
 from hive_mind.retrieval.workspace import config_text, is_same, values_written
@@ -215,20 +215,16 @@ def _questions(situation: Situation) -> Iterator[str]:
     yield "The questions that suffer most with the best (R relevant, D distractor, - neither; keyword score, vector score):"
     for row in worst:
         yield f'  "{row.query}" nUDCG {row.measures(best.k).nudcg:.2f}, {row.method}'
-        yield from _results(row)
-
-
-def _results(row: QuestionRow) -> Iterator[str]:
-    for view in row.shown[:TOP]:
-        vector = "-" if view.vector is None else f"{view.vector:.2f}"
-        mark = {"relevant": "R", "distractor": "D", "": "-"}[row.label(view.document)]
-        flags = f" [{', '.join(view.flags)}]" if view.flags else ""
-        heading = " ".join(view.heading.split())[:_HEADING_MAX]
-        yield f"    {view.rank} {mark} {view.document} ({heading}) {view.keyword:.1f} {vector}{flags}"
-    if missing := [document for document in row.relevant if document not in row.documents]:
-        yield f"    not found: {', '.join(missing)}"
-    if row.why_cut:
-        yield f"    {row.why_cut}"
+        for view in row.shown[:TOP]:
+            vector = "-" if view.vector is None else f"{view.vector:.2f}"
+            mark = {"relevant": "R", "distractor": "D", "": "-"}[row.label(view.document)]
+            flags = f" [{', '.join(view.flags)}]" if view.flags else ""
+            heading = " ".join(view.heading.split())[:_HEADING_MAX]
+            yield f"    {view.rank} {mark} {view.document} ({heading}) {view.keyword:.1f} {vector}{flags}"
+        if missing := [document for document in row.relevant if document not in row.documents]:
+            yield f"    not found: {', '.join(missing)}"
+        if row.why_cut:
+            yield f"    {row.why_cut}"
 
 
 def _figures(step: Step) -> str:
