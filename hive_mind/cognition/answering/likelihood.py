@@ -154,7 +154,11 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     headed = _also_in(met, [headings_of(hit.fact) | titles_of(hit.fact) | unsaid(question, hit.fact) for hit in hits])
     near = _also_in(headed, [terms_in(hit.fact.before) for hit in hits])
     subjects = projects_named(question, terms_of_question.terms, [hit.fact for hit in hits])
-    rarity = _rarities(terms_of_question.terms, near[:FACTS_MIN], searched)
+    # Of a term in few of the facts more than of one in most; those of a small memory that are not found have none of them.
+    nearest = near[:FACTS_MIN]
+    facts = max(len(nearest), min(searched, FACTS_MIN)) if searched < MANY else len(nearest)
+    having = {term: sum(shares[term] == 1.0 for shares in nearest) for term in terms_of_question.terms}
+    rarity = {term: math.log(1.0 + (facts - count + 0.5) / (count + 0.5)) for term, count in having.items()}
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
     speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
     best = max((hit.score for hit in hits), default=0.0)
@@ -249,13 +253,6 @@ def _met(term: str, terms: frozenset[str]) -> float:
     if VERSION.fullmatch(term):
         return _ALIKE * is_version_in(term, terms)
     return _ALIKE if met_in((term,), terms) else _ALIKE * likeness(term, terms)
-
-
-def _rarities(terms: Sequence[str], near: Sequence[Mapping[str, float]], searched: int) -> dict[str, float]:
-    """Of a term in few of the facts more than of one in most; those of a small memory that are not found have none of them."""
-    having = {term: sum(shares[term] == 1.0 for shares in near) for term in terms}
-    facts = max(len(near), min(searched, FACTS_MIN)) if searched < MANY else len(near)
-    return {term: math.log(1.0 + (facts - count + 0.5) / (count + 0.5)) for term, count in having.items()}
 
 
 def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:

@@ -204,8 +204,8 @@ class QuotingSettings:
 def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSettings, searched: int = 0) -> Answer:
     """The relevant hits as quotations, or "not known". `searched`: see `likelihoods`."""
     text = direct(question.text)
-    wants_past = intent_of(text).wants_superseded
-    now = [hit for hit in hits if wants_past or not hit.fact.superseded_by]
+    intent = intent_of(text)
+    now = [hit for hit in hits if intent.wants_superseded or not hit.fact.superseded_by]
     as_in_memory, asked_parts = as_written(text, now), asked_about_known(text, now, settings.relevance) or parts_of(text)
     judged = _decided([as_in_memory, *asked_parts], now, relevant(text, now, settings.relevance), settings, searched)
     if not judged:
@@ -218,7 +218,13 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     by_score = sorted(zip(judged, scores, strict=True), key=lambda pair: -pair[1])
     ranked = strong(by_score, settings.score_share_min)
     parts = [asked_of(part) for part in asked_parts]
-    best = chosen(terms, ranked, _limit(text, settings, all(names_only(terms, judged_hit) for judged_hit, _ in ranked)), parts)
+    quotes_max = settings.list_quotes_max
+    if intent.kind in (Kind.LOOKUP, Kind.TEMPORAL, Kind.YES_NO, Kind.CURRENT):
+        # Where all only name the identifier, nothing tells which of what is said about it is meant.
+        is_vague = all(names_only(terms, judged_hit) for judged_hit, _ in ranked)
+        further = max(0, len(parts_of(text)) - 1) + settings.quotes_max * is_vague
+        quotes_max = min(settings.quotes_max + further, quotes_max)
+    best = chosen(terms, ranked, quotes_max, parts)
     judgements = {judged_hit.hit.fact.id: judged_hit for judged_hit in best}
     hits_chosen = [judged_hit.hit for judged_hit in best]
     sources = tuple(later_first([*hits_chosen, *corrections_of(hits_chosen, now)]))
@@ -299,14 +305,6 @@ def _left_open(
 def not_known(hits: Sequence[Hit] = ()) -> Answer:
     """An answer that says so, with the closest of what was found."""
     return Answer(NOT_KNOWN, (), "unknown", 0.0, tuple(hits[:_CLOSEST]))
-
-
-def _limit(question: str, settings: QuotingSettings, is_vague: bool) -> int:
-    """How many quotes answer a question. `is_vague`: nothing tells which of what is said about the identifier is meant."""
-    few = intent_of(question).kind in (Kind.LOOKUP, Kind.TEMPORAL, Kind.YES_NO, Kind.CURRENT)
-    further = max(0, len(parts_of(question)) - 1)
-    further += settings.quotes_max * is_vague
-    return min(settings.quotes_max + further, settings.list_quotes_max) if few else settings.list_quotes_max
 
 
 def quotation(hit: Hit, *, is_carried: bool = False, hits_beside: Sequence[Hit] = (), question: str = "") -> str:
