@@ -28,9 +28,8 @@ from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory, asked_for
-from hive_mind.memory.intake import refuse_long
 from hive_mind.model.aggregation import Aggregated, Aggregation
-from hive_mind.model.bounds import refuse_other_than
+from hive_mind.model.bounds import refuse_long, refuse_other_than
 from hive_mind.model.gathered import Answer, Question, SearchResult
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 
@@ -42,8 +41,8 @@ with what stands before them, 31,000 at most (of 400 questions)."""
 class ReadingLimit:
     """The rest of what one question may read. A fact found by several searches counts once."""
 
-    def __init__(self, characters: int = CHARACTERS_MAX) -> None:
-        self._characters = self._left = characters
+    def __init__(self) -> None:
+        self._left = CHARACTERS_MAX
         self._read: dict[str, bool] = {}
 
     def within(self, result: SearchResult) -> SearchResult:
@@ -60,7 +59,7 @@ class ReadingLimit:
         left_out = sum(not is_read for is_read in self._read.values())
         if not left_out:
             return result
-        note = f"{counted(left_out, 'fact')} not read: one question reads {self._characters:,} characters"
+        note = f"{counted(left_out, 'fact')} not read: one question reads {CHARACTERS_MAX:,} characters"
         return result.with_hits(result, "; ".join(filter(None, (result.note, note))))
 
 
@@ -69,14 +68,6 @@ _QUESTION_CHARACTERS_MAX = 10_000
 
 OnFound = Callable[[SearchResult], None]
 """Takes what was found for a question, at most as many facts as are wanted."""
-
-
-@dataclass(frozen=True, slots=True)
-class InterpretedQuestion:
-    """A question and what kind of answer it wants."""
-
-    question: Question
-    intent: Intent
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +99,13 @@ class AnsweringSteps:
         asked_for(Query(question.text, self.limit, self.method), self.limit)
         return question
 
-    async def orient(self, observed: Question) -> InterpretedQuestion:
-        return InterpretedQuestion(observed, intent_of(direct(observed.text)))
+    async def orient(self, observed: Question) -> tuple[Question, Intent]:
+        """The question, and what kind of answer it wants."""
+        return observed, intent_of(direct(observed.text))
 
-    async def decide(self, oriented: InterpretedQuestion) -> AnswerEvidence:
+    async def decide(self, oriented: tuple[Question, Intent]) -> AnswerEvidence:
         """The evidence: as much as the intent needs, and what was true before only where that is asked; or all facts together."""
-        intent, question = oriented.intent, oriented.question
+        question, intent = oriented
         # A count of all facts counts those of today.
         for aggregation in aggregations_of(question.text) if not question.as_of_us else ():
             collected = await self.memory.aggregate(aggregation)

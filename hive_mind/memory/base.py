@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from hive_mind.api.request import Progress
 from hive_mind.errors import InvalidInput
 from hive_mind.model.aggregation import Aggregated, Aggregation, MemoryStatistics
-from hive_mind.model.bounds import BOUNDS, OF_SOME, refuse_long, refuse_other_than
+from hive_mind.model.bounds import BOUNDS, OF_SOME, refuse_other_than
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode, KnownSource, SourceNote
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, Fact, FactList, Relation
