@@ -10,7 +10,7 @@ from hive_mind.model.content import Message
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps as s
 from hive_mind.runs.prompt import compacted
-from hive_mind.runs.spec import FEEDBACK, WorkerSpec
+from hive_mind.runs.spec import FEEDBACK, NodeSpec, WorkerSpec, options
 from hive_mind.runs.state import TURNS, ActiveNode, BranchFrame, Call, Phase, RunState, Waiting, digest_of
 
 # The time before these steps was no work, or nobody here knows when it ended: others may write these, by clocks of their own.
@@ -252,11 +252,20 @@ def _answered(state: RunState, step: s.Answered) -> RunState:
         active_node = _again(place, f"[Person]: {answer or 'try again'}", answer or "a person wants it done again")
         return _put(state, replace(active_node, forgiven=place.attempt, is_warned=False, is_approved=False))
     if is_yes:
-        edit = step.edit if isinstance(step.edit, dict) else {}
-        outputs = {**place.outputs, **{key: value for key, value in edit.items() if key in node.may_write}}
+        outputs = {**place.outputs, **_instead(state.spec, node, place, step.edit)}
         overruled = state.overruled | ({place.rule} if place.rule else frozenset())
         return replace(_put(state, replace(place, outputs=outputs, phase="choose", is_approved=True)), overruled=overruled)
     return state
+
+
+def _instead(spec: WorkerSpec, node: NodeSpec, place: ActiveNode, edit: Any) -> Mapping[str, Any]:
+    """The outputs that a person's value takes the place of: those it names, or the only one that the node has."""
+    if isinstance(edit, dict) and (named := {key: value for key, value in edit.items() if key in node.may_write}):
+        return named
+    # It may name an edge instead, and does where only that was asked.
+    is_asked = place.phase == "choose" and (place.is_approved or not node.requires_approval)
+    is_edge = is_asked or edit in [edge.target for edge in options(spec, node.id)]
+    return {} if edit is None or is_edge or len(node.outputs) != 1 else {node.outputs[0]: edit}
 
 
 def _left(state: RunState, step: s.Left) -> RunState:

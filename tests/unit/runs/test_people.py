@@ -35,6 +35,17 @@ def test_what_is_approved_with_another_value_has_that_value() -> None:
     assert flow.state.buffer == {"x": 2}
 
 
+@pytest.mark.parametrize("value", ["two", 2, [2], {"of it": 2}, False, ""])
+def test_a_value_that_names_no_output_is_the_only_one_there_is(value: object) -> None:
+    """It was said to be changed, and what the node had set went on."""
+    flow = Flow(worker(APPROVED))
+    flow.do("a", x=1)
+    flow.answer("a", ACCEPT, edit=value)
+    flow.go_on()
+    assert flow.state.buffer == {"x": value}
+
+
+
 def test_what_is_not_approved_is_done_again_and_needs_approval_again() -> None:
     flow = Flow(worker(APPROVED))
     flow.do("a", x=1)
