@@ -115,6 +115,8 @@ async def restore(
     settings = settings_for(home, embed="none")
     if not file.exists():
         raise InvalidInput(f"{file}: there is no such file; check the path")
+    if file.is_dir():
+        raise InvalidInput(f"{file} is a folder; give the file that `hive-mind backup` wrote")
     if is_zipfile(file):
         refuse_ineffective(f"{file}, which is a whole fleet", agent=agent, force=force)
         from hive_mind.control.archive import import_

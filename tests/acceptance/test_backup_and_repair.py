@@ -83,3 +83,10 @@ def test_a_damaged_memory_is_named_and_repaired(hive_mind: HiveMind, tmp_path: P
 @pytest.mark.parametrize("command", [("backup", "copy.sqlite"), ("doctor", "--repair")])
 def test_an_agent_that_has_learned_nothing_has_nothing_to_look_after(hive_mind: HiveMind, command: tuple[str, ...]) -> None:
     assert hive_mind(*command).code == 2
+
+
+@pytest.mark.parametrize("folder", [".", "..", "/", ""])
+def test_a_folder_is_no_copy_to_restore(hive_mind: HiveMind, folder: str):
+    refused = hive_mind("restore", folder, "--agent", "other")
+    assert (refused.code, refused.out) == (2, "")
+    assert "is a folder; give the file that `hive-mind backup` wrote" in refused.err

@@ -45,7 +45,6 @@ def test_a_value_that_names_no_output_is_the_only_one_there_is(value: object) ->
     assert flow.state.buffer == {"x": value}
 
 
-
 def test_what_is_not_approved_is_done_again_and_needs_approval_again() -> None:
     flow = Flow(worker(APPROVED))
     flow.do("a", x=1)
