@@ -32,8 +32,7 @@ from hive_mind.console.visit import SESSION_S, Console, Decisions, Handler, Page
 from hive_mind.errors import BackendError, HiveError
 from hive_mind.model.decoding import json_decoder
 from hive_mind.runtime.workers import AgentStatus, NodeStatus
-from hive_mind.runtime.workers.bodies import body_of, form_of
-from hive_mind.runtime.workers.site import admit
+from hive_mind.runtime.workers.site import admit, body_of, form_of
 
 _log = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import BackendError, BackendUnavailable, HiveError, InvalidInput, reason_of
 from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
-from hive_mind.runtime.workers.bodies import form_of
+from hive_mind.runtime.workers.site import form_of
 from hive_mind.safe_files import append_line
 
 if TYPE_CHECKING:

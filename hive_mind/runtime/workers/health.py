@@ -68,10 +68,9 @@ from hive_mind.runtime.replies import refusal
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.worker_http import BEAT_S, BEATS, DOOR
 from hive_mind.runtime.workers import WorkerStatus
-from hive_mind.runtime.workers.bodies import body_of
 from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.replies import ReplyPages
-from hive_mind.runtime.workers.site import STRANGERS, Site, admit
+from hive_mind.runtime.workers.site import STRANGERS, Site, admit, body_of
 from hive_mind.runtime.workers.strangers import Strangers
 from hive_mind.runtime.workers.worker import Worker
 

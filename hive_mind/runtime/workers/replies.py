@@ -16,7 +16,7 @@ from hive_mind.agents.notices import REPLIES, How, TokenRefused
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.judge.items import Item
 from hive_mind.model.decoding import json_decoder
-from hive_mind.runtime.workers.bodies import body_of, form_of
+from hive_mind.runtime.workers.site import body_of, form_of
 from hive_mind.runtime.workers.worker import Worker
 
 ROUTE = REPLIES + "/{agent}/{token}"
