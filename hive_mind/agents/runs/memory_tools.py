@@ -227,6 +227,9 @@ def _list_notes(read_text: ReadText) -> Tool:
     def list_notes(folder: str) -> JsonObject:
         """Look which notes a folder has. Gives files that can be read, and those that can't."""
         root = Path(folder)
+        # No name at all would be the folder that the process stands in, whatever that is.
+        if not folder.strip():
+            raise InvalidInput("the folder has no name; give the whole path of one with notes")
         if not root.is_dir():
             # A fleet's process does not stand where the one that asks it stands.
             raise InvalidInput(f"{str(root.absolute())!r} is not a folder; give the whole path of one with notes")

@@ -50,6 +50,12 @@ async def test_a_folder_that_is_not_there_is_named_by_its_whole_path(memory: Cog
         await use(memory, "list_notes", "no/notes")
 
 
+@pytest.mark.parametrize("folder", ["", " "])
+async def test_no_name_at_all_is_not_the_folder_that_the_process_stands_in(folder: str, memory: CognitiveMemory) -> None:
+    with pytest.raises(InvalidInput, match="the folder has no name; give the whole path"):
+        await use(memory, "list_notes", folder)
+
+
 @pytest.mark.parametrize("make", [lambda path: path / "nothing", lambda path: path])
 async def test_a_folder_without_notes_is_told(make: Any, tmp_path: Path, memory: CognitiveMemory) -> None:
     (tmp_path / "picture.bin").write_bytes(b"\x00")
