@@ -101,7 +101,7 @@ def _show_setting(setting: Setting, limit: int) -> None:
     show_wide_table(titles, [_row(setting, cell, names) for cell in setting.cells])
     _show_answers(setting)
     if too_few := sorted({cell.questions for cell in setting.cells if cell.has_too_few_questions}):
-        say(f"note: {too_few[0]} questions are too few to judge by: ask {JUDGED_MIN} or more", style="yellow")
+        say(f"note: {counted(too_few[0], 'question')} can't be judged by: ask {JUDGED_MIN} or more", style="yellow")
     for cell in setting.cells:
         if cell.held is not None:
             say(stopped_note(cell.id, cell.stopped, cell.held), style="dim")
