@@ -10,9 +10,10 @@ from functools import partial
 from typing import NamedTuple
 
 from hive_mind.cognition.answering.counts import COUNTING, NUMBER_OF, has_count, has_number, is_counted
+from hive_mind.cognition.answering.elsewhere import FIGURE, SOMEBODY, TIME, has_figure, has_time
 from hive_mind.cognition.answering.headings import value_of
 from hive_mind.cognition.answering.subject import said_in
-from hive_mind.cognition.answering.wordings import DEGREES, HOW, WHO_ELSEWHERE, measured_in
+from hive_mind.cognition.answering.wordings import DEGREES, HOW, measured_in
 from hive_mind.cognition.extraction.separated import is_record, message_of
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
@@ -49,7 +50,7 @@ _SERVING = "listen\\w*|servers?|services?|gateways?|relays?|brokers?|proxy|apis?
 # Things that an office or a maker numbers.
 _NUMBERED = "licen[cs]e|permit|authori[sz]ation|registration|invoice|serial"
 _CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
-_LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|miles?|feet|foot|ft|inch\w*|yards?"
+_LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|mi|miles?|feet|foot|ft|inch\w*|yards?"
 _COLOURS = (
     r"red|green|blue|yellow|black|white|gr[ae]y|brown|orange|pink|purple|violet|silver|gold\w*|beige|turquoise|cyan|magenta|"
     r"rot\w*|grün\w*|blau\w*|gelb\w*|schwarz\w*|weiß\w*|grau\w*|braun\w*|farb\w*|hell\w*|dunkel\w*|light|"
@@ -99,7 +100,8 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     if is_row and form.holds is _has_site:
         return True
     reply = _REPLY.search(message)
-    answer = reply["reply"] if reply else message
+    # "It goes to the museum, right? Yes."
+    answer = reply["reply"] if reply and not _AGREED.search(message) else message
     # A field of a table, and a reply, need not say again what they count.
     if is_row and form.holds is _has_sum and _PRICED.search(titles):
         return has_number(answer, question)
@@ -167,11 +169,6 @@ def _has_name(text: str, question: str) -> bool:
     return any(not terms_in(name) <= terms for name in _proper(text, [*entities(text), *_NAMED.findall(text)]))
 
 
-def _has_proper_name(text: str, question: str) -> bool:
-    """A name as people, firms and towns have one, and no code."""
-    return _has_name(_NUMBER_OF_OFFICE.sub(" ", text), question)
-
-
 def _proper(text: str, names: Iterable[str]) -> list[str]:
     """Without German nouns, days and months, and what only programs write."""
     ordinary = set(_AFTER_ARTICLE.findall(text))
@@ -198,7 +195,8 @@ def _has_somebody(text: str, question: str) -> bool:
     text = _NO_PROSE.sub(" ", text)
     words = _WORD.findall(text)
     # The first word of a sentence is a name where somebody does something: "Ana sold it", not "Run it"; so in other languages.
-    is_subject = len(words) == 1 or not is_english(text) or _DOING.fullmatch(" ".join(words[1:2]))
+    is_foreign = not (is_english(text) and is_english(question))
+    is_subject = len(words) == 1 or is_foreign or _DOING.fullmatch(" ".join(words[1:2]))
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
     names = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
     if _ROLE.match(question):
@@ -214,11 +212,6 @@ def _has_site(text: str, question: str) -> bool:
     return _PLACED.search(text) is not None and (_has_name(text, question) or has_number(text, question))
 
 
-def _has_code(text: str, question: str) -> bool:
-    """A code that the question does not hold already."""
-    return any(code.casefold() not in question.casefold() for code in _CODED.findall(text))
-
-
 def _pattern(pattern: str) -> re.Pattern[str]:
     return regex(pattern, re.IGNORECASE)
 
@@ -226,12 +219,15 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 _DIGIT = regex(r"\d")
 # The answer behind a question: "Is it shut? Bob: No."
 _REPLY = regex(r"\?\s++(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]++)$")
+_AGREED = regex(
+    r"\b(?:right|correct|oder|n['’]t (?:it|they|we))\?\s++(?:[^\W\d_][\w .'-]{0,40}: )?(?:yes|right|ja)\b", re.IGNORECASE
+)
 _YEARS = regex(r"(?<![\w.,/-])(?:1\d|20)\d\d(?![\w,/-])(?!\.\d)")
 _REPLY_WORDS = 8
 _DOING = regex(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can|you"
 )
-_SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
+_SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b|(?<!\S)@\w[\w-]+")
 _NO_PROSE = regex(r"(?<!\S)(?:--?\w|(?=\S{0,200}?(?:://|\w=)))\S+")
 # One is meant, by name or as somebody's uncle: "operators" is no director.
 _ROLE = _pattern(
@@ -258,7 +254,7 @@ _MONEY = _pattern(
     rf"[$€£¥]|(?<![\d.,:])\d{{1,6}}(?:[.,]\d{{3}}){{0,3}}[.,]\d\d(?![\w.,:%]|\s[a-z°%])|"
     rf"\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
 )
-_LENGTH = _pattern(rf"\d\s?(?:{_LENGTHS})\b")
+_LENGTH = _pattern(rf"(?:\d\s?|\b{COUNTING}\s)(?:{_LENGTHS})\b")
 _DIMENSIONS = {
     kind: _pattern(rf"\b(?:{DEGREES[kind]}|{kind}|{nouns})\b")
     for kind, nouns in (("length", "länge"), ("width", "breite|span"), ("height", "high|hoch|höhe"), ("depth", "tiefe"))
@@ -271,7 +267,8 @@ _IN = (
 )
 _ARTICLE = "the|an?|our|my|its|their|your|de[mrsn]|die|das|eine[mrn]?"
 _SITE = _pattern(
-    rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{_MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://|"
+    rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{_MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|"
+    r"(?<![\w.])\.{0,2}/\w|://|"
     r"\b(?:room|hall|gate|stage|platform|berth|floor|desk|shelf|aisle|dock|raum|saal|halle|gleis|zimmer)\s(?:\d{1,4}[a-z]?|[b-z])\b|"
     r"\b(?:university|college|school|institute|hospital|clinic|academy) of \w"
 )
@@ -280,9 +277,9 @@ _PRICED = _pattern(
     r"\b(?:eur|usd|gbp|chf|price|cost|fee|fare|rent|salary|wage|cents?|insured|\w*preis|kosten|gebühr|\w*miete|pacht)s?\b"
 )
 _LASTING = _pattern(
-    rf"(?<!\bnext )(?<!\blast )(?<!\bthis )\b(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries)\b|"
+    rf"(?<!\bnext )(?<!\blast )(?<!\bthis )(?:\b|_)(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries)\b|"
     rf"\b(?:until|till|since|bis|seit|always|forever)\b|"
-    rf"\d\s?(?:s|min|h|d|{_LENGTHS}|meter)\b(?!/)|\blength\W{{1,5}}\d"
+    rf"(?:\d\s?|\b{NUMERAL}\s)(?:s|min|h(?:\d\d)?|d|{_LENGTHS}|meter)\b(?!/)|\blength\W{{1,5}}\d"
 )
 _WEIGHT = _pattern(
     r"\d\s?(?:kg|g|mg|t|lbs?|kilos?|kilogram\w*|grams?|gramm|tonnes?|tons?|tonnen|pounds?|stone)\b|\bweigh\w*\b.{0,60}\d"
@@ -292,14 +289,18 @@ _SIZE = _pattern(
     r"\b(?:size|large|big|small|huge|tiny|groß|klein)\b.{0,60}\d|\d.{0,60}\b(?:size|large|big|groß)\b"
 )
 # "The skew was 2.4 s", "a harvest of 9 kg".
-_MEASURED = _pattern(rf"{_SIZE.pattern}|\d\s?(?:[a-zµ]{{1,3}}|{_SPANS}|{_CURRENCIES}|%|°\w?)(?!\w)|[$€£¥]\s?\d")
+_MEASURED = _pattern(
+    rf"{_SIZE.pattern}|[:=] ?\d[\d.,]*$|\d\s?(?:[a-zµ]{{1,3}}|{_SPANS}|{_CURRENCIES}|%|°\w?)(?!\w)|"
+    rf"\b{NUMERAL} (?:{_SPANS}|{_CURRENCIES}|{_LENGTHS})\b|[$€£¥]\s?\d"
+)
 _SPEED = _pattern(
-    r"\d\s?(?:km/h|mph|knots?|m/s|ms|s|kbit\S*|mbit\S*|gbit\S*|%|seconds?|minutes?|times)(?!\w)|"
+    r"\d\s?(?:km/h|mph|knots?|[a-z]{1,4}/s|ms|s|kbit\S*|mbit\S*|gbit\S*|%|seconds?|minutes?|times)(?!\w)|"
     r"\d.{0,60} (?:per|an|a) (?:second|minute|hour|day)\b"
 )
 _WARMTH = _pattern(rf"(?:\d|\b{COUNTING})\s?(?:°|degrees?\b|grad\b|celsius\b|kelvin\b|[CFK]\b)")
 _OFTEN = _pattern(
-    r"\b(?:every|each|once|twice|times|daily|weekly|monthly|hourly|yearly|always|never|often|jede[nrs]?|alle|täglich|wöchentlich)\b|"
+    r"interval\w{0,20} ?[:=] ?\d|\b(?:jede[nrs]?|alle|täglich|wöchentlich)\b|"
+    r"\b(?:every|each|once|twice|times|daily|weekly|monthly|hourly|yearly|always|never|often)\b|"
     rf"\b(?:(?<!\d )(?:{_SPANS})|{_DAYS})\b"
 )
 _WEIGHT_TITLES = _pattern(r"weigh|\bmass\b|gewicht|\bk?g\b|tonne")
@@ -340,21 +341,17 @@ _AFTER_ARTICLE = regex(
     r"(?:\b(?:der|die|das|den|dem|des|ein|eine|einen|einem|einer|zum|zur|im|am|vom|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?[nmrs]?|unsere?[nmrs]?|pro|je|zwei|drei|vier|fünf|sechs|acht|zehn)|(?<!\d)\d{1,3}(?:[.,]\d+)?\.?)\s((?:[A-ZÄÖÜ][\wäöüß-]+))",
     re.IGNORECASE,
 )
-_NAMED = regex(r"(?<=[a-zäöüß,:] )[A-ZÄÖÜ][\wäöüß-]+|[“\"][^”\"]+[”\"]|(?:called|named|heißt) \w+")
-
-_PRICE_ELSEWHERE = _pattern(
-    r"\b(?:hoeveel|cu[aá]nto|combien|quanto|ile|сколько|скільки|hur mycket|hvor (?:mye|meget)|koliko?|cât|πόσο|ne kadar) "
-    r"(?:kost|cuest|co[uû]t|cost|cust|kosztow|kosztuj|сто[ия]|кошту|stoj|κοστίζ|tutuyor)"
+_NAMED = regex(
+    r"(?<=[a-zäöüß,:] )[A-ZÄÖÜ][\wäöüß-]+|[“\"][^”\"]+[”\"]|(?:called|named|heißt) \w+|(?:\b[nN]|[a-z]N)ame[\"']?\s?[:=]\s?\S+"
 )
+
 _LENGTH_TITLES = _pattern(r"length|width|height|depth|distance|span|läng|breite|höhe|tiefe")
 
 # The first that a question is of.
 _FORMS = (
-    _Form(_pattern(rf"^(?:(?:and |so |but )?who(?:m|se)?|wer|wem|wen|wessen)\b|{WHO_ELSEWHERE}"), _has_somebody),
-    _Form(_pattern("何年"), partial(_has, _pattern("年"))),
-    _Form(_pattern("何時"), partial(_has, _pattern("時"))),
-    _Form(_pattern("いくら"), partial(_has, _pattern("[円¥]|無料"))),
-    _Form(_pattern("電話番号"), partial(_has, _pattern(r"\d"))),
+    _Form(_pattern(rf"^(?:(?:and |so |but )?who(?:m|se)?|wer|wem|wen|wessen)\b|{SOMEBODY}"), _has_somebody),
+    _Form(_pattern(TIME), has_time, is_time=True),
+    _Form(_pattern(FIGURE), has_figure, is_figure=True),
     _Form(
         _pattern(
             r"(?m:^)(?>.*?\b(?:what|which)\b).*\bcalled\b|(?m:^)(?>.*?\bwhat(?:['’]s| is| was)\b).*\bname\b|^wie hei(?:ß|ss)"
@@ -369,10 +366,14 @@ _FORMS = (
         _pattern(r"\b(?:what|which) (?:is |was )?(?:the |its |their )?(?:\w+ )?(?:pin|code)\b(?! (?:is|does|do) )"),
         partial(_has, _CODE),
     ),
-    _Form(_pattern(r"\b(?:which|what) (?:company|firm|town|city|village|country|employee|person|colleague)\b"), _has_proper_name),
+    # A name as people, firms and towns have one, and no code.
+    _Form(
+        _pattern(r"\b(?:which|what) (?:company|firm|town|city|village|country|employee|person|colleague)\b"),
+        lambda text, question: _has_name(_NUMBER_OF_OFFICE.sub(" ", text), question),
+    ),
     _Form(
         _pattern(r"\b(?:which|what)(?: is| was)?(?: the)? (?:case|ticket|incident|reference)(?: number| id)?\b(?! of)"),
-        _has_code,
+        lambda text, question: any(code.casefold() not in question.casefold() for code in _CODED.findall(text)),
         is_distinctive=True,
     ),
     _Form(
@@ -403,7 +404,6 @@ _FORMS = (
         is_figure=True,
     ),
     _Form(_pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"), _has_sum),
-    _Form(_PRICE_ELSEWHERE, lambda text, question: _has_sum(text, question) or has_number(text, question)),
     _Form(_pattern(r"(?m:^)(?>.*\bhow much (?:is|are|was|were) (?:a|an|the|one)\b)(?!.*\b(?:left|load|of)\b)"), _has_sum),
     _Form(
         _pattern(

@@ -7,8 +7,10 @@ Siblings: facts under two items of one list, or two headings, of which a questio
 when it opens in winter, and "opens at six" under spring does not, though both say as much.
 """
 
+import re
 from collections.abc import Sequence
 
+from hive_mind.cognition.answering.elsewhere import SOMEBODY, THING
 from hive_mind.cognition.answering.headings import is_of_other_version, lacks_name_of_program, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.question_terms import asked_of
@@ -16,7 +18,9 @@ from hive_mind.cognition.answering.subject import refers
 from hive_mind.cognition.answering.wordings import (
     content_terms,
     is_german,
+    is_in_compound,
     is_stated,
+    likeness,
     measured_in,
     met_in,
     phrase_terms,
@@ -73,6 +77,21 @@ def _things_unseen(question: str, hits: Sequence[Hit]) -> frozenset[str]:
     )
 
 
+def lacks_half(question: str, hits: Sequence[Hit]) -> bool:
+    """Whether a question for one thing, in two words, has one that nothing found has: the garage's key is not the shed's.
+
+    In English the words in front of things tell.
+    """
+    terms = asked_of(question)
+    words = (terms.words | terms.names) - terms.kinds
+    if len(words) != _HALVES or terms.identifiers or is_english(question) or not _ONE_THING.search(question):
+        return False
+    seen = frozenset[str]().union(*(phrases_of(hit.fact.content, hit.fact.concept, hit.fact.before) for hit in hits))
+    return any(not (is_stated(word, seen) or likeness(word, seen) or is_in_compound(word, seen)) for word in words)
+
+
+_HALVES = 2
+_ONE_THING = regex(rf"{SOMEBODY}|{THING}|^(?:wer|wem|wen|wo)\b", re.IGNORECASE)
 _WORD = regex(r"[^\W_][\w'’-]*|[.,;:!?()|]")
 _SENTENCE_ENDS = (".", "!", "。")
 # In front of a thing they mean any of them, or say nothing.

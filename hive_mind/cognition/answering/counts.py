@@ -27,6 +27,10 @@ _TOTAL = regex(
     re.IGNORECASE,
 )
 _COUNTED_WORDS = 3
+_SYMBOLS = """
+tonne t|ton t|litre l|liter l|kilo kg|kilogram kg|gram g|metre m|meter m|kilometre km|mile mi|minute min|second s|hour h|watt w
+"""
+_SYMBOL_OF = dict(pair.split() for pair in _SYMBOLS.split("|"))
 _ANYBODY = frozenset(("people", "persons", "personen", "leute", "times", "times.", "mal"))
 
 
@@ -44,6 +48,10 @@ def has_count(text: str, question: str) -> bool:
     nouns = counted_in(question)
     noun_terms = frozenset[str]() if nouns.casefold() in _ANYBODY else terms_in(nouns)
     at = [number for number, word in enumerate(words) if noun_terms.intersection(tokenize(word))]
+    # "7.5 t" tells how many tonnes.
+    symbol = _SYMBOL_OF.get(nouns.casefold().rstrip("s"))
+    if symbol and any(word.rstrip(".,") == symbol and n - 1 in counts for n, word in enumerate(words)):
+        return True
     if not noun_terms or _OF_THEM.search(text) or noun_terms & measured_in(text):
         return bool(counts)
     return bool(at and _TOTAL.search(text)) or any(0 < number - count <= _COUNTED_WORDS for number in at for count in counts)

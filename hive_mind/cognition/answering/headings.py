@@ -24,6 +24,8 @@ from hive_mind.remembered import remembered
 # Folders further up are about more than one thing. A shorter number is part of a version.
 _FOLDERS_MAX, _YEAR_DIGITS = 3, 4
 _BETWEEN = ": "
+_SENTENCE_ENDS = (".", "!", "?", "。")
+_STATES = regex(r"\w: |\w ?= ?\w")
 # Against scores up to 1: a docstring comes before all that mentions its function. A question above is seldom the same question.
 _FUNCTION_BONUS, _QUESTION_BONUS = 1.0, 0.3
 VERSION = regex(r"\d{1,10}(?:\.\d{1,10}){1,5}")
@@ -72,6 +74,12 @@ _TERM = regex(r"-|`[^`]{1,80}`|(?=[^\s(]{0,80}[_(=<])[a-z]", re.IGNORECASE)
 def title_of(source: str) -> str:
     """A file's name without its ending: what all of it is about."""
     return source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+
+def is_title(fact: Fact, texts_before: frozenset[str]) -> bool:
+    """Whether a fact is the line above a text, which names and states nothing. `texts_before`: those that stand before facts."""
+    is_first = not fact.before and not fact.speaker and fact.content in texts_before
+    return is_first and not fact.content.endswith(_SENTENCE_ENDS) and not _STATES.search(fact.content)
 
 
 def path_of(source: str) -> list[str]:

@@ -15,9 +15,9 @@ from functools import partial
 
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
-from hive_mind.cognition.answering.counterparts import about_what_is_named
+from hive_mind.cognition.answering.counterparts import about_what_is_named, lacks_half
 from hive_mind.cognition.answering.definition import defining_bonus
-from hive_mind.cognition.answering.headings import notes_around, opening_bonus
+from hive_mind.cognition.answering.headings import is_title, notes_around, opening_bonus
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, MANY, likelihoods, prior_of
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
@@ -264,11 +264,12 @@ def _decided(
     odds, least = likelihoods(questions, hits, by_rules, searched), LEAST_ODDS[settings.answering]
     ids_meant = about_what_is_named(questions[0], hits)
     is_few = len(hits) < FACTS_MIN or 0 < searched < MANY
-    for ease in (0.0, _EASE * prior_of(searched)):
+    texts_before = frozenset(hit.fact.before for hit in hits)
+    for ease in (0.0, 0.0 if lacks_half(questions[0], hits) else _EASE * prior_of(searched)):
         decided, is_answered = list[Relevant](), False
         for hit in hits:
             relevant, id = by_rules.get(hit.fact.id), hit.fact.id
-            is_likely = odds[id] + ease * (not is_record(hit.fact)) >= least
+            is_likely = odds[id] + ease * (not is_record(hit.fact) and not is_title(hit.fact, texts_before)) >= least
             is_meant = is_likely and id in ids_meant and not only_asks(hit.fact)
             is_meant = is_meant and (not is_few or any(is_about(question, hit, settings.relevance) for question in questions))
             answers = is_meant or (relevant is not None and relevant.answers)

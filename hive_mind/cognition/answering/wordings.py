@@ -38,41 +38,6 @@ HOW: Mapping[str, str] = {kind: rf"(?:\bhow|^wie) (?:{adjectives})\b" for kind, 
 """An expression for the questions that ask for each of them."""
 _DEGREE = regex(rf"\b(?:how|wie) (?P<degree>{'|'.join(DEGREES.values())})\b", re.IGNORECASE)
 
-WHO: Mapping[str, str] = {
-    "armenian": "ով ում",
-    "basque": "nork nori",
-    "catalan french": "qui",
-    "czech slovenian": "kdo koho komu kým koga",
-    "danish norwegian": "hvem",
-    "esperanto": "kiu kies",
-    "estonian": "kes kelle keda",
-    "finnish": "kuka kenen kenet kenelle ketkä",
-    "greek": "ποιος ποιοι ποιον",
-    "hungarian": "ki kik kit kinek kié",
-    "indonesian": "siapa",
-    "irish": "cé",
-    "italian": "chi",
-    "lithuanian": "kieno",
-    "polish slovak": "kto kogo komu kim koho",
-    "portuguese": "quem",
-    "romanian": "cine",
-    "russian": "кто кого кому кем",
-    "sesotho": "mang",
-    "serbian": "ko koga kome ко кога коме",
-    "spanish": "quién quiénes quien quienes",
-    "swedish": "vem vems",
-    "turkish": "kim kimi kime kimin",
-    "ukrainian": "хто кого кому ким",
-}
-"""Words that ask for people, of the languages besides English and German whose names begin with a capital."""
-_AHEAD = "(?:à|de|da|di|do|con|com|per|par|pour|por|z|s|u|o|od|dla|на|у|з|с|о|к|för|med|av|til|til|cu|met|van|für|mit)"
-# A preposition may stand ahead. Turkish asks in front of the verb; "wie" is Dutch for who, and German for how.
-WHO_ELSEWHERE = (
-    rf"^\W*(?:{_AHEAD} )?(?:{'|'.join(sorted({word for words in WHO.values() for word in words.split()}))})\b|"
-    r"\bkim(?:i|e|in)?(?= [^\W\d_]{2,40}\W*$)|^wie\b(?=.{1,200}\b(?:de|het|een|heeft|is|zijn|wordt|van)\b)"
-)
-"""An expression for questions that begin with one of them."""
-
 _MONEY = "price cost budget fund funding spend"
 _SPAN = "period duration interval often"
 SPANS = frozenset(tokenize(_SPAN))

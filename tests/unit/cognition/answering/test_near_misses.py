@@ -1,0 +1,33 @@
+"""A short text answers nothing that it does not tell: its title states nothing, and one thing's key is not another's."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cognition.answering.test_records import first_quoted
+
+POOL = "Regole della piscina\n\nLa piscina apre alle 9. La cuffia è d'obbligo.\n"
+SHED = "Οδηγίες\n\nΤο κλειδί της αποθήκης είναι κάτω από τη γλάστρα. Η βρύση στάζει.\n"
+BOATS = "Ata\n\nCaio ficou com a compra dos barcos. Rita guarda as velas.\n"
+CHAT = "Anke: Ich bringe den Grill mit.\nBernd: Dann bringe ich Kohle mit.\n"
+MUSEUM = "Müze duyurusu\n\nMüze saat 9'da açılır. Kapıda bilet satılır.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "told"),
+    [
+        (POOL, "Quanto è profonda la piscina?", ""),
+        (POOL, "A che ora apre la piscina?", "alle 9"),
+        (SHED, "Πού είναι το κλειδί του γκαράζ;", ""),
+        (SHED, "Πού είναι το κλειδί της αποθήκης;", "γλάστρα"),
+        (BOATS, "Quem pintou os barcos?", ""),
+        (BOATS, "Quem guarda as velas?", "Rita"),
+        (CHAT, "Wer bringt den Kuchen mit?", ""),
+        (CHAT, "Wer bringt den Grill mit?", "Anke"),
+        (MUSEUM, "Müze hangi sokakta?", ""),
+        ("Lentil pie\n\nBake it for 40 minutes. It keeps three days.\n", "Can the lentil pie be frozen?", ""),
+    ],
+)
+def test_what_is_not_told_is_declined(text: str, question: str, told: str, tmp_path: Path):
+    quoted = first_quoted(text, question, tmp_path)
+    assert told in quoted if told else quoted == ""
