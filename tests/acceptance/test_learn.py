@@ -133,6 +133,7 @@ def test_a_text_of_a_megabyte_is_learned_and_told_before_it_is_read(hive_mind, t
     ("arguments", "told"),
     [
         (["missing.txt"], "no such file"),
+        (["", "--watch"], "a path is empty"),
         (["-", "notes.txt"], "stands alone"),
         (["-", "--said-at", "yesterday"], "--said-at"),
         (["-", "--agent", "../other"], "agent"),

@@ -72,6 +72,8 @@ def learn(
     with the others.
     """
     settings = at.settings()
+    if "" in paths:
+        raise InvalidInput("a path is empty, as a variable is that nobody has set: name a file or folder, or . for this folder")
     if watch:
         if source or said_at or explain or replace is False or at.output is Format.JSON:
             raise InvalidInput("--watch stands with folders, --agent, --fleet and --replace alone")
