@@ -243,4 +243,5 @@ def _run(folder: Path, changed_us: int) -> EvaluationRun:
             card = json_decoder(CardSeen)(file.read(_BYTES_MAX))
     except (OSError, msgspec.MsgspecError) as error:
         trouble = f"its scorecard can't be read: {reason_of(error)}"
+    # The digest names the folder without saying where it is.
     return EvaluationRun(sha256(os.fsencode(folder)).hexdigest()[:16], folder, changed_us, card, has_report, trouble)

@@ -201,6 +201,7 @@ class ProviderModel:
 
         With `on_text` the time limit is for each piece, and ten times as long for all of them.
         """
+        # Messages between two replies are one request, as some providers demand.
         conversation: list[ModelMessage] = []
         for is_reply, messages in groupby(turn.messages, lambda message: message.role == "assistant"):
             if is_reply:
@@ -277,6 +278,7 @@ class ProviderModel:
 
     def _translated(self, error: Exception) -> BackendError:
         if isinstance(error, ModelHTTPError):
+            # By status. The body stays out of the message: servers like to repeat the key they were given.
             status, code = error.status_code, _code_of(error.body)
             trouble = f"HTTP {status}" + (f" ({code})" if code else "")
             if status == 429 and code not in _QUOTA_CODES:

@@ -193,6 +193,7 @@ def _signals(
     if not detection.enabled:
         return None
     if detection.signal == "coverage":
+        # From the postings: no text is read again.
         terms_by_row: list[set[str]] = [set() for _ in range(len(rows))]
         idf, words = {}, tokenize(query.text)
         for term in dict.fromkeys(words):

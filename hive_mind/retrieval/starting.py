@@ -209,6 +209,7 @@ def _take_config(takeover: TakenOver, file: str, text: str, value: Object) -> No
     if new in takeover.files or new == _ACTIVE:
         new = old
     converted = Converted(dict(value))
+    # Where more results were allowed than are ever shown, the smaller number stays: it finds the same.
     top_k, most = _object(value, "retrieval").get("top_k", 10), _object(value, "dynamic_k").get("max_results")
     if isinstance(top_k, int) and isinstance(most, int) and most > top_k:
         converted.value["dynamic_k"] = {**value["dynamic_k"], "max_results": top_k}

@@ -311,6 +311,7 @@ def _show_alike(alike: Sequence["Action"]) -> None:
     """Steps that differ in their agents, and in nothing else."""
     action, subjects = alike[0], ", ".join(step.subject for step in alike)
     look = _LOOKS.get(action.kind, _OTHER)
+    # A list of fields is left out: the lines below tell them all.
     reason, _, listed = action.why.partition(": ")
     is_list = any(change.path in listed for change in action.changes)
     why = reason.removeprefix("other settings") if is_list else action.why
@@ -368,6 +369,7 @@ async def render_into(source: "Source", folder: Path, home: Path) -> None:
     try:
         before = _texts_in(folder)
         configs = _configs(source, platform.configs_in(before))
+        # Certificates of another root would be worthless to members that run.
         path, ours = folder / "keys" / "root.pub", issuer.path / "root.pub"
         if path.exists() and (not ours.exists() or ours.read_text("utf-8").strip() != path.read_text("utf-8").strip()):
             raise InvalidInput(f"{folder} was rendered with the keys of another home: bring its folder of keys to {issuer.path}")

@@ -265,7 +265,11 @@ def _decided(
     ids_meant = about_what_is_named(questions[0], hits)
     is_few = len(hits) < FACTS_MIN or 0 < searched < MANY
     texts_before = frozenset(hit.fact.before for hit in hits)
-    for ease in (0.0, 0.0 if lacks_half(questions[0], hits) else _EASE * prior_of(searched)):
+    further_ease = _EASE * prior_of(searched)
+    if further_ease and lacks_half(questions[0], hits):
+        further_ease = 0.0
+    # Of a large memory once: there is nothing to be taken for likelier.
+    for ease in dict.fromkeys((0.0, further_ease)):
         decided, is_answered = list[Relevant](), False
         for hit in hits:
             relevant, id = by_rules.get(hit.fact.id), hit.fact.id

@@ -107,6 +107,7 @@ def text_of_source(source: str, suffix: str) -> str:
         follows_code = number + 1 < len(runs) and runs[number + 1][0] is _Kind.CODE
         if kind is _Kind.COMMENT:
             name = _defined(runs[number + 1][1]) if follows_code and not is_settings else ""
+            # Of what is set in: it is part of something.
             written += [f"{'#' * (_MEMBER_LEVEL if run[0][:1].isspace() else _TYPE_LEVEL)} {name}", ""] * bool(name)
             is_lead = follows_code and not _is_table(runs[number + 1][1])
             written += [_comment(run, suffix, is_lead=is_lead), ""]

@@ -115,6 +115,7 @@ def name_findings(manifest: HiveManifest) -> Iterator[Finding]:
         first_name, where = first.setdefault(name.lower(), (name, number))
         if (first_name, where) == (name, number) or number in reported or where == number:
             continue
+        # One report per entry is enough: a template clashes with itself a thousand times.
         reported.add(number)
         same = "is also the name of" if first_name == name else f"({name}) differs only by capital letters from {first_name} of"
         yield Finding((*_AGENTS, number, "name"), f"{same} spec.agents[{where}]; choose another", ((*_AGENTS, where, "name"),))

@@ -244,6 +244,7 @@ def file_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
             yield from _failing(("spec", "agents", number, "worker"), partial(_with_worker, agent, folder, manifest))
     for name, place in manifest.spec.judge.functions.items():
         with suppress(InvalidInput):
+            # Nothing is loaded to look at it.
             where, _ = parted(place)
             if where.endswith(".py") and not leads_out(where) and not (folder / where).is_file():
                 message = f"there is no file {where!r}, relative to {folder}; correct the path, or create the file"

@@ -219,6 +219,7 @@ class QueueEntity:
             link.send(rendered(message), uuid4().bytes)
         else:
             payload = rendered(message, message.locked_until)
+            # The tag is the token of the lock, in the order of bytes that clients expect.
             self._deliveries[message.token] = link, link.send(payload, message.token.bytes_le, held=message.token)
         self._host.count("messages_out")
         return True

@@ -167,6 +167,7 @@ class _Tuning:
         questions = self.parts.training[:count]
         work = measured(self.index, proposal.config, questions, "train", self.bench.progress)
         if evaluation := await _unless(self.stop, work):
+            # Its file and the best go to disk before it is reported.
             step = Step(number, proposal.config, one_line(proposal.reason), evaluation)
             situation, origin = self.situation, self._origin(step.number or 0)
             workspace, remarks = self.bench.workspace, (f"Why: {step.reason}", _figures(step, situation.start))

@@ -122,6 +122,7 @@ async def settle(
         while (journal := await asyncio.to_thread(next, journals, None)) is not None:
             await _write_one(sqlite, unfinished, journal)
         moved = await _snapshot_in(unfinished, (), tuning)
+        # Where journals do not say what they were made of, nobody may delete the former ones.
         missing = {claim.assertion for claim in snapshot.vouched} ^ {claim.assertion for claim in moved.vouched}
         if missing or len(moved.entries) < len(snapshot.entries):
             loss = f"{counted(len(missing), 'assertion')} of {len(snapshot.vouched):,} can't be read again there"

@@ -195,6 +195,7 @@ class WorkerServer:
             self._count(1)
             task.add_done_callback(lambda _: self._count(-1))
         if BEATS in request.headers and request.method == "POST" and request.path.startswith("/v1/"):
+            # A blank goes ahead of the reply for each beat that it takes: so its client knows that this process lives.
             await asyncio.wait([task], timeout=BEAT_S)
             if task.done() or "text/event-stream" in request.headers.get("Accept", ""):
                 # A stream of events has beats of its own.

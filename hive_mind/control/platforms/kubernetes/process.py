@@ -257,6 +257,7 @@ def _container(source: Source, worker: Contained) -> dict[str, Any]:
     if worker.key:
         mounts.append({"name": "keys", "mountPath": image.PUBLIC_KEYS, "readOnly": True})
         mounts.append({"name": "key", "mountPath": image.OWN_KEY_FOLDER, "readOnly": True})
+    # As much memory as it may take is kept for it; a processor is shared unless somebody said how much of it.
     memory = f"{worker.memory_mb}Mi"
     cpu = f"{max(round(worker.cpu * 1000), 1)}m" if worker.cpu else _CPU
     limits = {"cpu": cpu, "memory": memory} if worker.cpu else {"memory": memory}
