@@ -46,7 +46,7 @@ def found(part: CompactingIndex) -> dict[str, tuple[float, ...]]:
     return {id: tuple(float(column[row]) for column in columns) for row, id in enumerate(pool.ids)}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_facts_that_come_go_and_change_are_found_as_in_a_part_made_of_them_at_once(seed):
     chance, facts = Random(seed), dict[str, Indexed]()
     part, most = part_of(facts), 0
@@ -107,6 +107,8 @@ def nowhere(_: int) -> bytes:
 
 def test_candidates_get_what_was_put_at_their_positions_in_their_order():
     columns = Columns()
+    nothing = columns.at(np.array([], dtype=np.int64), TRUST.__getitem__, nowhere)
+    assert len(nothing.confirmations) == len(nothing.trust) == len(nothing.confidence) == 0
     columns.put(0, IndexedEvidence(0.0, 0.5, ("ada",)))
     columns.put(1, IndexedEvidence(0.25, 1.0, ("ada", "bob")))
     columns.put(2, IndexedEvidence(0.5, 0.125, ("ada",)))
@@ -144,11 +146,6 @@ def test_trust_is_asked_once_until_it_may_have_changed():
     columns.forget_trust()
 
     assert [*first, columns.at(np.array([0]), trust_of, nowhere).trust.tolist()] == [[0.25], [0.25], [0.5]]
-
-
-def test_nothing_found_needs_nothing_put():
-    found = Columns().at(np.array([], dtype=np.int64), TRUST.__getitem__, nowhere)
-    assert len(found.confirmations) == len(found.trust) == len(found.confidence) == 0
 
 
 def test_where_a_candidate_was_said_is_asked_once_until_it_is_put_again():

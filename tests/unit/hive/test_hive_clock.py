@@ -34,8 +34,9 @@ def test_a_hive_of_one_node_is_synced_and_follows_its_wall_clock():
     assert time.trusted_ms(here(5)) == time.now_ms(here(5)) == TRUE_MS + 5
 
 
-def test_one_clock_that_is_ten_years_ahead_is_put_right_by_the_others():
-    time, now = voted(YEARS_10_MS, 0, 0, 0, 0)
+@pytest.mark.parametrize(("own_off_ms", "peers_off_ms"), [(YEARS_10_MS, (0, 0, 0, 0)), (0, (YEARS_10_MS,)), (YEARS_10_MS, (0,))])
+def test_one_clock_that_is_ten_years_ahead_is_put_right_by_the_others_and_of_two_the_earlier_counts(own_off_ms, peers_off_ms):
+    time, now = voted(own_off_ms, *peers_off_ms)
 
     assert time.trusted_ms(now) == TRUE_MS
 
@@ -47,17 +48,11 @@ def test_one_peer_that_is_ten_years_ahead_moves_nobody():
         assert time.trusted_ms(now) == TRUE_MS
 
 
-@pytest.mark.parametrize(("own_off_ms", "peer_off_ms"), [(0, YEARS_10_MS), (YEARS_10_MS, 0)])
-def test_two_nodes_that_disagree_take_the_earlier_time(own_off_ms, peer_off_ms):
-    time, now = voted(own_off_ms, peer_off_ms)
-
-    assert time.trusted_ms(now) == TRUE_MS
-
-
-def test_nothing_is_trusted_before_more_than_half_of_the_members_have_spoken():
+def test_nothing_is_trusted_before_more_than_half_of_the_members_have_spoken_each_of_which_has_one_vote():
     time, now = HiveClock(members=4), here(HOUR_MS)
 
-    time.vote("b", sample(now), now)
+    for _ in range(5):
+        time.vote("b", sample(now), now)
     assert not time.is_synced
     assert time.trusted_ms(now) is None
 
@@ -77,55 +72,27 @@ def test_half_of_those_that_speak_move_nobody_who_knows_the_time():
     assert time.trusted_ms(later) == later.wall_ms - HOUR_MS
 
 
-def test_the_time_is_disputed_while_as_many_say_another_and_somebody_has_not_spoken():
-    time, now = HiveClock(members=3), here()
+@pytest.mark.parametrize(
+    ("members", "votes_off_ms", "is_disputed"),
+    [(3, (-HOUR_MS,), True), (3, (-HOUR_MS, 14_000), False), (3, (0,), False), (3, (-14_000,), False), (2, (-HOUR_MS,), False)],
+)
+def test_the_time_is_disputed_while_as_many_say_another_and_somebody_has_not_spoken(members, votes_off_ms, is_disputed):
+    time, now = HiveClock(members), here()
 
-    time.vote("b", sample(now, -HOUR_MS), now)
-    assert time.is_synced
-    assert time.is_disputed(now)
+    for number, off_ms in enumerate(votes_off_ms):
+        time.vote(f"peer-{number}", sample(now, off_ms), now)
 
-    time.vote("c", sample(now, 14_000), now)
-    assert not time.is_disputed(now)
-
-
-@pytest.mark.parametrize("off_ms", [0, -14_000])
-def test_votes_that_hardly_differ_are_no_dispute(off_ms):
-    time, now = HiveClock(members=3), here()
-
-    time.vote("b", sample(now, off_ms), now)
-
-    assert not time.is_disputed(now)
+    assert (time.is_synced, time.is_disputed(now)) == (True, is_disputed)
 
 
-def test_where_all_have_spoken_nothing_is_left_to_dispute():
-    time, now = voted(0, -HOUR_MS)
-
-    assert time.is_synced
-    assert not time.is_disputed(now)
-
-
-def test_a_peer_that_speaks_twice_has_one_vote():
-    time, now = HiveClock(members=4), here()
-
-    for _ in range(5):
-        time.vote("b", sample(now), now)
-
-    assert not time.is_synced
-
-
-@pytest.mark.parametrize("round_trip_ms", [-5, 10_001, 7_200_000])
-def test_a_sample_is_only_as_good_as_its_round_trip(round_trip_ms):
+def test_a_sample_is_only_as_good_as_its_round_trip_and_one_that_answers_nothing_is_no_vote():
     time, now = HiveClock(members=2), here(mono_ms=8_000_000)
 
-    assert not time.vote("b", sample(now, HOUR_MS, round_trip_ms), now)
-    assert not time.is_synced
-
-
-def test_a_sample_that_answers_nothing_is_no_vote():
-    time, now = HiveClock(members=2), here()
-
-    time.vote("b", ClockSample(TRUE_MS, 7, 0), now)
-
+    for answer in (
+        ClockSample(TRUE_MS, 7, 0),
+        *(sample(now, HOUR_MS, round_trip_ms) for round_trip_ms in (-5, 10_001, 7_200_000)),
+    ):
+        assert not time.vote("b", answer, now)
     assert not time.is_synced
 
 
@@ -146,15 +113,10 @@ def test_a_move_says_that_it_must_be_kept():
     assert time.offset_ms == -HOUR_MS
 
 
-def test_a_wall_clock_that_steps_does_not_take_hive_time_along():
-    time, _ = voted(0, 0, 0, 0, 0)
-
-    assert time.trusted_ms(here(off_ms=YEARS_10_MS, mono_ms=600_000)) == TRUE_MS + 100_000
-
-
-def test_votes_from_before_a_step_still_count_for_what_they_said():
+def test_a_wall_clock_that_steps_does_not_take_hive_time_along_and_votes_from_before_it_still_count():
     time, _ = voted(0, 0, 0, 0, 0)
     later = here(off_ms=YEARS_10_MS, mono_ms=600_000)
+    assert time.trusted_ms(later) == TRUE_MS + 100_000
 
     time.vote("peer-0", sample(later), later)
 

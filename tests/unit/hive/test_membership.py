@@ -25,14 +25,8 @@ def test_a_node_says_to_all_that_it_lives_what_it_knows_and_what_it_wants():
     (again,) = one.tick(now(6_100))
     assert again.message.number == 2
 
-
-def test_who_is_to_leave_says_so_and_wants_in_no_more():
-    one = membership(joins="")
-
-    (send,) = one.leave(now(10))
-
-    assert (send.message.is_leaving, send.message.wants_in) == (True, False)
-    assert one.is_leaving
+    (last,) = one.leave(now(6_200))
+    assert (last.message.is_leaving, last.message.wants_in, one.is_leaving) == (True, False, True)
 
 
 @pytest.mark.parametrize("name", ["", "*", "a\nb", "x" * 201])
@@ -128,13 +122,8 @@ def test_two_processes_of_one_name_are_found_out_and_told_once():
 
     others.live(30_000, "b", "c", since_ms=12_000, boot=b"boot two")
     assert not any(state.has_twin for state in one.view(now(30_000)))
-
-
-def test_a_process_hears_of_another_one_of_its_own_name():
-    one = membership()
-
-    Others(one).live(8_000, "a", boot=b"another!")
-
+    # It hears of another one of its own name, too.
+    others.live(38_000, "a", since_ms=30_000, boot=b"another!")
     assert len(one.findings()) == 1
 
 

@@ -250,24 +250,21 @@ def test_other_partitions_count_from_now_on():
     assert desk.fact(PUMP_ID) is None
 
 
-def test_vectors_of_the_hives_own_model_are_compared_and_no_others():
+def test_vectors_of_the_hives_own_model_are_compared_and_no_others_also_where_one_came_later():
     desk = Desk(new_arm=lambda: ExactVectors(4), model="m")
+    vector = EAST.astype("<f2").tobytes()
     for name, model in (("north pump", "m"), ("south pump", "other")):
-        desk.say(assertion(name, statement=Statement(name, model=model, vector=EAST.astype("<f2").tobytes())))
-
-    pool, _, _ = desk.replica.pool(Probe(("pump",), Anchors(), EAST), 0.0, desk.judge)
-
-    cosines = dict(zip(pool.ids, pool.semantic.tolist(), strict=True))
-    assert cosines[fact_id("north pump")] == 1.0
-    assert np.isnan(cosines[fact_id("south pump")])
-
-
-def test_an_embedding_that_came_later_is_compared_too():
-    desk = Desk(new_arm=lambda: ExactVectors(4), model="m")
+        desk.say(assertion(name, statement=Statement(name, model=model, vector=vector)))
     desk.say(assertion())
-    assert np.isnan(desk.replica.pool(Probe((), Anchors(), EAST), 0.0, desk.judge)[0].semantic).all()
-    desk.say(assertion(ms=FIRST_MS + 1, statement=Statement(PUMP, "pump", model="m", vector=EAST.astype("<f2").tobytes())))
-    assert desk.replica.pool(Probe((), Anchors(), EAST), 0.0, desk.judge)[0].semantic.tolist() == [1.0]
+
+    def cosines() -> dict[str, float]:
+        pool, _, _ = desk.replica.pool(Probe(("pump",), Anchors(), EAST), 0.0, desk.judge)
+        return dict(zip(pool.ids, pool.semantic.tolist(), strict=True))
+
+    assert cosines()[fact_id("north pump")] == 1.0
+    assert np.isnan([cosines()[id] for id in (fact_id("south pump"), PUMP_ID)]).all()
+    desk.say(assertion(ms=FIRST_MS + 1, statement=Statement(PUMP, "pump", model="m", vector=vector)))
+    assert cosines()[PUMP_ID] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -36,23 +36,11 @@ def test_a_group_can_share_with_all_what_is_less_sure_and_another_one_less():
     assert hive.query_facts("door", agent_id="ines") == []
 
 
-def test_an_escalated_fact_is_copied_however_unsure_it_is():
-    hive = graph(federated())
-    hive.register_agent("sol", node="s0")
-    hive.promote_fact("ines", DOOR, confidence=0.3)
-
-    hive.escalate_fact(fact_id(DOOR))
-
-    (fact,) = hive.query_facts("door", agent_id="sol")
-    assert (fact.confidence, fact.confirmations, len(fact.provenance)) == (0.3, 0, 1)
-    assert hive.retract_fact(fact.id, "ines") >= 1
-    assert hive.query_facts("door", agent_id="sol") == hive.query_federated("door", agent_id="sol") == []
-
-
-def test_a_fact_that_came_by_merging_is_escalated_as_well_and_one_that_is_not_there_is_refused():
+@pytest.mark.parametrize("came_by_merging", [False, True])
+def test_an_escalated_fact_is_copied_however_unsure_it_is_and_one_that_is_not_there_is_refused(*, came_by_merging):
     there, hive = graph(federated()), graph(federated(), seed=2)
     hive.register_agent("sol", node="s0")
-    there.promote_fact("ines", DOOR, confidence=0.3)
+    (there if came_by_merging else hive).promote_fact("ines", DOOR, confidence=0.3)
     hive.merge_state(there)
 
     for _ in range(2):
@@ -62,6 +50,8 @@ def test_a_fact_that_came_by_merging_is_escalated_as_well_and_one_that_is_not_th
     assert (fact.confidence, fact.confirmations, len(fact.provenance)) == (0.3, 0, 1)
     with pytest.raises(InvalidInput, match="there is no fact"):
         hive.escalate_fact(PUMP_ID)
+    assert hive.retract_fact(fact.id, "ines") >= 1
+    assert hive.query_facts("door", agent_id="sol") == hive.query_federated("door", agent_id="sol") == []
 
 
 def test_the_best_fact_is_first_wherever_it_lies_and_whatever_matches_nearer_by():

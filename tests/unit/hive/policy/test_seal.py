@@ -45,51 +45,41 @@ def test_nobody_seals_for_whom_it_does_not_speak():
     assert sealed(keyring("bo"), "all", OWN, assertion()).seal == b""
 
 
-@pytest.mark.parametrize(
-    "change", [{"dot": dot(b"8 bytes!", 2)}, {"seal": b""}, {"assertion": assertion(confidence=0.81)}], ids=str
-)
-def test_a_seal_binds_every_part_of_an_assertion(change):
-    assert not is_sealed(RING, "all", msgspec.structs.replace(GIVEN, **change))
+PARTS = {
+    "assertion": (
+        lambda given: is_sealed(RING, "all", given),
+        GIVEN,
+        {"dot": dot(b"8 bytes!", 2), "seal": b"", "assertion": assertion(confidence=0.81)},
+    ),
+    "removal": (
+        lambda removal: is_sealed_removal(RING, "all", removal),
+        REMOVAL,
+        {"fact_id": "x", "dots": (), "by": "mo", "why": "redacted", "stamp": Stamp(6)},
+    ),
+    "head": (lambda head: is_sealed_head(RING, "all", head), HEAD, {"node": "n1", "incarnation": b"boot two", "counter": 4}),
+    "entry": (
+        lambda entry: is_sealed_entry(RING, entry),
+        ENTRY,
+        {"key": "agent/bo", "value": "true", "by": "mo", "stamp": Stamp(6)},
+    ),
+    "beat": (
+        lambda beat: is_sealed_heartbeat(RING, "works", "n0", beat),
+        BEAT,
+        {"incarnation": b"boot two", "number": 4, "epoch": 8, "digest": b"", "wants_in": True, "is_leaving": True}
+        | {"group": "", "seal": b""},
+    ),
+    "topology": (
+        lambda made: is_sealed_topology(RING, "works", made),
+        MADE,
+        {"topology": b"another", "by": "n1", "follows": 0, "seal": b""},
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "change", [{"fact_id": "x"}, {"dots": ()}, {"by": "mo"}, {"why": "redacted"}, {"stamp": Stamp(6)}], ids=str
-)
-def test_a_seal_binds_every_part_of_a_removal(change):
-    assert not is_sealed_removal(RING, "all", msgspec.structs.replace(REMOVAL, **change))
-
-
-@pytest.mark.parametrize("change", [{"node": "n1"}, {"incarnation": b"boot two"}, {"counter": 4}], ids=str)
-def test_a_seal_binds_every_part_of_a_head(change):
-    assert not is_sealed_head(RING, "all", msgspec.structs.replace(HEAD, **change))
-
-
-@pytest.mark.parametrize("change", [{"key": "agent/bo"}, {"value": "true"}, {"by": "mo"}, {"stamp": Stamp(6)}], ids=str)
-def test_a_seal_binds_every_part_of_a_registry_entry(change):
-    assert not is_sealed_entry(RING, msgspec.structs.replace(ENTRY, **change))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"incarnation": b"boot two"},
-        {"number": 4},
-        {"epoch": 8},
-        {"digest": b""},
-        {"wants_in": True},
-        {"is_leaving": True},
-        {"group": ""},
-        {"seal": b""},
-    ],
-    ids=str,
-)
-def test_a_seal_binds_every_part_of_a_beat(change):
-    assert not is_sealed_heartbeat(RING, "works", "n0", msgspec.structs.replace(BEAT, **change))
-
-
-@pytest.mark.parametrize("change", [{"topology": b"another"}, {"by": "n1"}, {"follows": 0}, {"seal": b""}], ids=str)
-def test_a_seal_binds_every_part_of_a_topology(change):
-    assert not is_sealed_topology(RING, "works", msgspec.structs.replace(MADE, **change))
+@pytest.mark.parametrize(("kind", "part"), [(kind, part) for kind, (_, _, changes) in PARTS.items() for part in changes])
+def test_a_seal_binds_every_part_of_what_is_sealed(kind, part):
+    is_as_sealed, whole, changes = PARTS[kind]
+    assert not is_as_sealed(msgspec.structs.replace(whole, **{part: changes[part]}))
 
 
 def test_what_is_sealed_of_members_holds_for_one_node_of_one_hive():

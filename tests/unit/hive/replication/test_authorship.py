@@ -1,5 +1,7 @@
 """What an author does about what it wrote and others hold: it asks every boot of a holder once whether that still has it."""
 
+import pytest
+
 from hive_mind.hive.effects import Send
 from hive_mind.hive.replication.partition_content import Proofs
 from hive_mind.model.messages import SyncStep
@@ -28,13 +30,15 @@ def steps_of(hive: Hive, author: str, ms: int = 60_000) -> list[SyncStep]:
     return [message for sender, _, message in hive.sent if sender == author and isinstance(message, SyncStep)]
 
 
-def test_a_holder_set_back_hears_from_the_author_what_was_taken_back():
+@pytest.mark.parametrize("is_author", [False, True], ids=["holder", "author"])
+def test_whichever_of_them_is_set_back_hears_from_the_other_what_was_taken_back(*, is_author: bool):
     hive, author, holder = alone()
     hive.say(author)
-    backup = dict(hive.kept[holder])
+    name = author if is_author else holder
+    backup = dict(hive.kept[name])
     hive.take_back(author)
-    boot_with(hive, holder, backup)
-    assert holder in hive.who_has()
+    boot_with(hive, name, backup)
+    assert name in hive.who_has()
 
     hive.wait(60_000)
     assert hive.who_has() == set()
@@ -51,18 +55,6 @@ def test_a_holder_set_back_gets_from_the_author_what_it_lost():
 
     assert hive.who_has() == {author, holder}
     assert hive.ask(holder).pool.ids == (PUMP_ID,)
-
-
-def test_an_author_set_back_hears_from_the_holder_what_it_took_back():
-    hive, author, _ = alone()
-    hive.say(author)
-    backup = dict(hive.kept[author])
-    hive.take_back(author)
-    boot_with(hive, author, backup)
-    assert author in hive.who_has()
-
-    hive.wait(60_000)
-    assert hive.who_has() == set()
 
 
 def test_what_an_author_wrote_in_earlier_boots_is_compared_too_however_much_it_is():

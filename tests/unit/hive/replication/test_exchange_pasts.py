@@ -132,17 +132,22 @@ def test_a_forged_bound_that_is_longer_than_a_dot_ends_no_node():
     assert joined(outline_of(1), replace(forged, low=b""), 3)[0] <= 3
 
 
-def test_nothing_is_joined_beyond_the_span_whose_dots_were_named():
-    assert joined(outline_of(1, 2), named_dots(1, 6, 1, 2), up_to=9) == (5, ())
-    assert joined(outline_of(1, 2), named_dots(1, 0, 1, 2), up_to=9) == (9, ())
-    assert joined(outline_of(1, 2), named_dots(5, 0, 7), up_to=9) == (0, ())
-    assert joined(outline_of(), named_dots(1, 6), beyond=(3, 8)) == (0, (3,))
-
-
-def test_nothing_is_joined_from_the_first_dot_on_that_is_named_and_not_here():
-    assert joined(outline_of(1, 2), named_dots(1, 0, 1, 2, 5), up_to=9) == (4, ())
-    assert joined(outline_of(1, 2), named_dots(1, 0, 1, 2, 3), up_to=9) == (0, ())
-    assert joined(outline_of(), named_dots(1, 0, 5), beyond=(3, 5)) == (0, (3,))
+@pytest.mark.parametrize(
+    ("live", "span", "up_to", "beyond", "may_be_joined"),
+    [
+        ((1, 2), (1, 6, 1, 2), 9, (), (5, ())),
+        ((1, 2), (1, 0, 1, 2), 9, (), (9, ())),
+        ((1, 2), (5, 0, 7), 9, (), (0, ())),
+        ((), (1, 6), 0, (3, 8), (0, (3,))),
+        ((1, 2), (1, 0, 1, 2, 5), 9, (), (4, ())),
+        ((1, 2), (1, 0, 1, 2, 3), 9, (), (0, ())),
+        ((), (1, 0, 5), 0, (3, 5), (0, (3,))),
+    ],
+)
+def test_nothing_is_joined_beyond_the_span_whose_dots_were_named_nor_from_the_first_that_is_not_here(
+    live, span, up_to, beyond, may_be_joined
+):
+    assert joined(outline_of(*live), named_dots(*span), up_to, beyond) == may_be_joined
 
 
 def test_what_was_seen_between_two_bounds_includes_actors_that_a_bound_cuts():

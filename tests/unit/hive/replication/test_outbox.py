@@ -29,6 +29,7 @@ def holders(_: str) -> tuple[str, ...]:
 
 def test_a_batch_is_written_down_with_what_it_promises_and_sent_to_all_who_must_have_it():
     box, own, dots = outbox()
+    assert box.post([], (("all", dots),), 0) == ([], [])
     records, sends = box.post(["n1", "n2"], (("all", dots),), 0)
 
     assert [(type(record), record.table) for record in records] == [(Put, OUTBOX)]
@@ -46,20 +47,16 @@ def test_what_another_wrote_is_handed_on_with_the_head_that_says_whose_it_is():
     assert [head.node for head in send.message.changes[0].heads] == ["n1"]
 
 
-def test_nothing_is_posted_to_nobody():
-    box, _, dots = outbox()
-    assert box.post([], (("all", dots),), 0) == ([], [])
-
-
-def test_who_has_not_answered_gets_it_again_and_the_others_do_not():
+@pytest.mark.parametrize("is_silent", [False, True], ids=["the other has answered", "the other is silent"])
+def test_who_has_not_answered_and_is_there_gets_it_again(is_silent):
     box, _, dots = outbox()
     _, (send,) = box.post(["n1", "n2"], (("all", dots),), 0)
-    box.received("n1", send.message.batch)
+    if not is_silent:
+        box.received("n1", send.message.batch)
 
-    _, again = box.due(1_000, holders, "n0")
+    _, (again,) = box.due(1_000, holders, "n0", frozenset({"n1"} if is_silent else ()))
 
-    assert [one.to for one in again] == [("n2",)]
-    assert again[0].message == send.message
+    assert (again.to, again.message) == (("n2",), send.message)
 
 
 def test_waits_double_up_to_a_bound():
@@ -100,10 +97,12 @@ def test_a_node_that_lost_the_bus_says_again_at_once_what_may_be_lost():
     assert not len(hive.nodes["n0"].outbox)
 
 
-def test_a_receipt_tells_once_that_a_fact_is_kept_elsewhere():
+def test_a_receipt_tells_once_that_a_fact_is_kept_elsewhere_and_one_by_who_was_not_asked_tells_nothing():
     box, _, dots = outbox()
     _, (send,) = box.post(["n1", "n2"], (("all", dots),), 0)
     batch = send.message.batch
+    for stranger, other in (("n9", batch), ("n1", "no such batch"), ("", batch)):
+        assert box.received(stranger, other) == ([], [])
     assert box.is_waiting_for() == {PUMP_ID}
 
     records, facts = box.received("n1", batch)
@@ -115,14 +114,6 @@ def test_a_receipt_tells_once_that_a_fact_is_kept_elsewhere():
     assert (facts, [type(record) for record in records]) == ([], [Delete])
     assert box.received("n2", batch) == ([], [])
     assert len(box) == 0
-
-
-@pytest.mark.parametrize(("node", "batch"), [("n9", None), ("n1", "no such batch"), ("", None)])
-def test_a_receipt_by_who_was_not_asked_changes_nothing(node, batch):
-    box, _, dots = outbox()
-    _, (send,) = box.post(["n1"], (("all", dots),), 0)
-    assert box.received(node, batch or send.message.batch) == ([], [])
-    assert len(box) == 1
 
 
 def test_what_was_taken_back_before_anybody_had_it_comes_with_its_proof_and_leaves_no_gap():
@@ -323,10 +314,3 @@ def test_who_is_away_gets_no_copy_every_minute_and_everything_when_it_is_heard()
     hive.wait(60_000)
     assert hive.who_has() == {"n0", "n1"}
     assert len(hive.nodes["n0"].outbox) == 0
-
-
-def test_who_is_there_gets_it_again_though_another_is_silent():
-    box, _, dots = outbox()
-    box.post(["n1", "n2"], (("all", dots),), 0)
-    _, sends = box.due(1_000, holders, "n0", frozenset({"n1"}))
-    assert [send.to for send in sends] == [("n2",)]

@@ -43,20 +43,19 @@ def test_taking_back_what_a_thousand_said_writes_some_kilobytes_for_each_and_not
 
 # Each limit is shown in policy/test_admission.
 @pytest.mark.parametrize(
-    "bad",
-    [with_(dots=(dot(ACTOR, 1), ACTOR + bytes(5))), with_(stamp=Stamp(-1)), with_(stamp=Stamp(1 << 62))],
-    ids=["no counter", "before time", "after time"],
+    ("removals", "heads"),
+    [
+        ([with_(dots=(dot(ACTOR, 1), ACTOR + bytes(5)))], []),
+        ([with_(stamp=Stamp(-1))], []),
+        ([with_(stamp=Stamp(1 << 62))], []),
+        ([], [Head("n1", ACTOR, 0)]),
+    ],
+    ids=["no counter", "before time", "after time", "a head without a counter"],
 )
-def test_a_removal_that_none_of_us_makes_is_refused_and_leaves_nothing_behind(bad):
+def test_what_none_of_us_makes_is_refused_and_leaves_nothing_behind(removals, heads):
     there = share()
-    taken = there.take([], [bad], [], COURT)
-    assert (taken.records, dict(there.proofs()), sum(taken.refused.values())) == ([], {}, 1)
-
-
-def test_a_head_that_none_of_us_makes_is_refused_and_leaves_nothing_behind():
-    there = share()
-    taken = there.take([], [], [Head("n1", ACTOR, 0)], COURT)
-    assert (taken.records, there.heads, sum(taken.refused.values())) == ([], {}, 1)
+    taken = there.take([], removals, heads, COURT)
+    assert (taken.records, dict(there.proofs()), there.heads, sum(taken.refused.values())) == ([], {}, {}, 1)
 
 
 @pytest.mark.parametrize("seed", range(3))

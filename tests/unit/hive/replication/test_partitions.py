@@ -138,15 +138,10 @@ def test_who_knows_another_version_of_the_topology_stays_silent():
     assert node.search(PoolRequest("q", name, epoch + 1, probe(), 1_000), hive.clock()) is None
     assert node.search(PoolRequest("q", "no such set", epoch, probe(), 1_000), hive.clock()) is None
 
-
-def test_an_older_topology_changes_nothing():
-    hive = Hive(flat("n0", "n1", "n2"))
-    hive.say("n0")
-    newer = hive.topology.with_nodes(["n0", "n1"])
+    newer = hive.topology.with_nodes(["n0", "n1", "n2"])
     hive.tell("n0", Rearrange(newer))
-
-    assert hive.tell("n0", Rearrange(flat("n0", "n1", "n2"))) == []
-    assert hive.nodes["n0"].topology is newer
+    assert hive.tell("n0", Rearrange(hive.topology)) == [], "an older one changes nothing"
+    assert node.topology is newer
 
 
 def test_a_flat_joiner_is_incomplete_until_it_agrees_with_one_who_has_everything():
@@ -290,7 +285,6 @@ def test_what_comes_to_a_former_holder_reaches_the_new_ones(seal_of):
     before = hive.topology
     hive.is_lost = lambda *_: True
     hive.say("n0")
-    batches = [message for _, _, message in hive.sent]
     after = before.with_nodes(["n1", "n2", "n3"])
     hive.rearrange(after)
     hive.boot("n0", after)
@@ -299,7 +293,6 @@ def test_what_comes_to_a_former_holder_reaches_the_new_ones(seal_of):
     hive.wait(90_000)
 
     assert set(after.holders(after.home(PUMP_ID, ""))) <= hive.who_has()
-    assert batches is not None
 
 
 def test_a_group_that_gets_a_member_hands_it_everything():
@@ -360,7 +353,7 @@ def test_domains_change_the_order_of_asking_and_never_what_is_found():
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
-@pytest.mark.parametrize("down", [("n1",), ("n1", "n3"), ("n1", "n3", "n5"), ("n1", "n2", "n3", "n4", "n5")])
+@pytest.mark.parametrize("down", [("n1",), ("n1", "n3", "n5"), ("n1", "n2", "n3", "n4", "n5")])
 def test_with_members_down_an_answer_names_exactly_the_partitions_nobody_is_left_for(replicas, down):
     hive = filled(sharded(6, replicas))
     hive.down = set(down)

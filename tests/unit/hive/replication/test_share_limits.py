@@ -71,15 +71,17 @@ def test_who_takes_back_without_end_forgets_its_own_and_nobody_elses(strict: Cou
     assert sum(taken.refused.get(TOO_MANY_REMOVALS, 0) for taken in (*takings, last)) == 1_000 - LIMIT
 
 
-def test_which_removals_stay_depends_on_no_order(strict: Court) -> None:
+@pytest.mark.parametrize("of_boots", [False, True], ids=["removals", "boots"])
+def test_which_of_them_stay_depends_on_no_order(strict: Court, *, of_boots: bool) -> None:
     ends = []
-    for seed in range(10):
-        share, flood = here(), lies(100)
+    for seed in range(5):
+        share, flood = here(), boots(100) if of_boots else lies(100)
         Random(seed).shuffle(flood)
         for start in range(0, len(flood), 7):
-            share.take((), flood[start : start + 7], (), strict)
+            some = flood[start : start + 7]
+            share.take((), () if of_boots else some, some if of_boots else (), strict)
         share.forget_beyond_limits(strict)
-        ends.append(set(share.proofs()))
+        ends.append(set(share.heads if of_boots else share.proofs()))
 
     assert all(one == ends[0] for one in ends)
 
@@ -103,19 +105,6 @@ def test_boots_that_say_nothing_are_forgotten_and_those_with_facts_stay(strict: 
     assert kept_in_journal(HEADS, *takings, last) == LIMIT + 2
     assert {given.assertion.agent for given in share.all_sealed()} == {"ada", "bob"}
     assert sum(taken.refused.get(TOO_MANY_BOOTS, 0) for taken in (*takings, last)) >= 200 - LIMIT
-
-
-def test_which_boots_stay_depends_on_no_order(strict: Court) -> None:
-    ends = []
-    for seed in range(10):
-        share, flood = here(), boots(100)
-        Random(seed).shuffle(flood)
-        for start in range(0, len(flood), 7):
-            share.take((), (), flood[start : start + 7], strict)
-        share.forget_beyond_limits(strict)
-        ends.append(set(share.heads))
-
-    assert all(one == ends[0] for one in ends)
 
 
 def test_a_removal_that_was_forgotten_comes_again_and_counts(strict: Court) -> None:
@@ -182,6 +171,9 @@ def test_who_counts_with_gaps_fills_no_memory_and_what_fills_them_later_is_taken
     for number in range(2, 302, 2):
         fact = assertion(f"Fact {number}.", agent="bob", ms=NOW_MS + number)
         takings.append(share.take([sealed(BOB_SAYS.seal, "all", dot(bobs, number), fact)], (), (), strict))
+        if number == 2 * LIMIT:
+            takings.append(share.forget_beyond_limits(strict))
+            assert len(share.members.context.beyond) == LIMIT, "gaps below the limit stay as they are"
     assert len(share.members.context.beyond) == 150
     before = {given.dot for given in share.all_sealed()}
 
@@ -195,17 +187,6 @@ def test_who_counts_with_gaps_fills_no_memory_and_what_fills_them_later_is_taken
     assert share.lacking([late.dot]) == [late.dot]
     share.take([late], (), (), strict)
     assert share.sealed(late.dot) == late
-
-
-def test_gaps_below_the_limit_stay_as_they_are(strict: Court, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_content, "SEEN_BEYOND_MAX", LIMIT)
-    share, bobs = here(), actor_id("bob", b"true boot")
-    head = sealed_head(BOB_SAYS.seal, "all", Head("bob", b"true boot", 2 * LIMIT))
-    said_at = [assertion(f"Fact {number}.", agent="bob", ms=NOW_MS + number) for number in range(2, 2 * LIMIT + 2, 2)]
-    share.take([sealed(BOB_SAYS.seal, "all", dot(bobs, 2 * n), one) for n, one in enumerate(said_at, 1)], (), (head,), strict)
-
-    share.forget_beyond_limits(strict)
-    assert len(share.members.context.beyond) == LIMIT
 
 
 def test_a_hive_without_keys_forgets_no_boot(strict: Court) -> None:

@@ -8,23 +8,14 @@ ID = "0" * 32
 GROUPS = {"b": ["b1", "b2", "b3"], "a": ["a2", "a1"]}
 
 
-def test_a_fact_is_at_home_in_its_authors_group_wherever_else_it_is_copied():
-    hive = Federated(GROUPS)
+def test_a_fact_is_at_home_in_its_authors_group_and_a_sure_one_is_copied_to_everyone_the_root_too():
+    hive = Federated(GROUPS, root="top")
     assert hive.home(ID, "a1") == "group:a"
     assert hive.write_set(ID, "a1", 0.89) == {"a1", "a2"}
     assert hive.copies(ID, "a1", 0.89) == ()
-
-
-def test_a_sure_fact_is_copied_to_everyone_the_root_too():
-    hive = Federated(GROUPS, root="top")
-    assert hive.copies(ID, "a1", 0.9) == ("everyone",)
+    assert hive.copies(ID, "a1", 0.9) == Federated(GROUPS, broadcast_threshold=0.5).copies(ID, "a1", 0.5) == ("everyone",)
     assert hive.write_set(ID, "a1", 0.9) == {"a1", "a2", "b1", "b2", "b3", "top"}
-    assert hive.home(ID, "a1") == "group:a"
     assert "everyone" not in [partition for part in hive.read_set("a1") for partition in part.partitions]
-
-
-def test_the_threshold_can_be_set():
-    assert Federated(GROUPS, broadcast_threshold=0.5).copies(ID, "a1", 0.5) == ("everyone",)
 
 
 def test_each_group_can_have_a_threshold_of_its_own():

@@ -30,22 +30,21 @@ def trust_of(agent: str, *ratings: Rating, moderators: tuple[str, ...] = (), **w
     return found[agent].trust if agent in found else 1.0
 
 
-def test_good_experience_raises_trust_and_bad_lowers_it_by_the_beta_rule():
-    assert trust_of("ann", Rating("bob", "ann", 6, 0, NOW_MS)) == pytest.approx(2 * 7 / 8)
-    assert trust_of("ann", Rating("bob", "ann", 0, 6, NOW_MS)) == pytest.approx(2 * 1 / 8)
-
-
-def test_one_rater_counts_for_twenty_at_the_most():
-    assert trust_of("ann", Rating("bob", "ann", 1_000, 0, NOW_MS)) == trust_of("ann", Rating("bob", "ann", 20, 0, NOW_MS))
-    assert trust_of("ann", Rating("bob", "ann", 30, 10, NOW_MS)) == pytest.approx(2 * 16 / 22)
-
-
-def test_half_of_an_experience_is_forgotten_after_thirty_days():
-    assert trust_of("ann", Rating("bob", "ann", 4, 0, NOW_MS - 30 * DAY_MS)) == pytest.approx(2 * 3 / 4)
-
-
-def test_a_rating_from_the_future_counts_whole_and_no_more():
-    assert trust_of("ann", Rating("bob", "ann", 4, 0, NOW_MS + 99 * DAY_MS)) == pytest.approx(2 * 5 / 6)
+@pytest.mark.parametrize(
+    ("good", "bad", "age_days", "trust"),
+    [
+        (6, 0, 0, 2 * 7 / 8),
+        (0, 6, 0, 2 * 1 / 8),
+        # One rater counts for twenty at the most.
+        (1_000, 0, 0, 2 * 21 / 22),
+        (30, 10, 0, 2 * 16 / 22),
+        # Half is forgotten after thirty days, and what comes from the future counts whole and no more.
+        (4, 0, 30, 2 * 3 / 4),
+        (4, 0, -99, 2 * 5 / 6),
+    ],
+)
+def test_good_experience_raises_trust_and_bad_lowers_it_by_the_beta_rule(good, bad, age_days, trust):
+    assert trust_of("ann", Rating("bob", "ann", good, bad, NOW_MS - age_days * DAY_MS)) == pytest.approx(trust)
 
 
 def test_a_rating_that_claims_a_later_time_than_its_stamp_fades_all_the_same():
