@@ -103,58 +103,47 @@ def test_facts_are_taken_back_only_where_a_person_allowed_it(era: str) -> None:
     assert agent.asked == [("retract", {"fact_id": "f1", "text": "wrong"})]
 
 
-@pytest.mark.parametrize(("answer", "takes_back"), [({"take_back": True}, True), ({"take_back": False}, False), (None, False)])
-def test_where_a_client_can_ask_its_person_that_person_decides(era: str, answer: dict[str, bool] | None, takes_back: bool):
-    agent = ScriptedAgent(why=name_in_fact("f1"), retract={"fact_id": "f1", "sharing": "retracted"})
+def test_where_a_client_can_ask_its_person_that_person_decides_and_is_not_asked_about_what_there_is_not(era: str) -> None:
+    known = {"f1": name_in_fact("f1")}
+    agent = ScriptedAgent(
+        why=lambda fact_id: known.get(fact_id, InvalidInput(f"ada knows no fact {fact_id!r}")),
+        retract={"fact_id": "f1", "sharing": "retracted"},
+    )
+    answers = [{"take_back": True}, {"take_back": False}, None]
     questions: list[str] = []
 
     async def person(_: object, asked: Any) -> ElicitResult:
         questions.append(asked.message)
+        answer = answers[len(questions) - 1]
         return ElicitResult(action="accept" if answer else "decline", content=answer)
 
-    def story(client: Client) -> Awaitable[Any]:
-        return client.call_tool("retract", {"id": "f1", "reason": "wrong"})
+    async def story(client: Client) -> list[Any]:
+        return [await client.call_tool("retract", {"id": id, "reason": "wrong"}) for id in ("f1", "f1", "f1", "f2")]
 
-    done = talk(agent, era, story, allows_retract=True, elicitation_callback=person)
+    *done, refused = talk(agent, era, story, allows_retract=True, elicitation_callback=person)
 
-    assert questions == ["Take back “Fact f1.”? Reason: wrong"]
-    assert ("retract" in [what for what, _ in agent.asked], done.is_error) == (takes_back, not takes_back)
-
-
-def test_a_person_is_not_asked_about_a_fact_that_there_is_not(era: str) -> None:
-    async def person(_: object, __: Any) -> ElicitResult:
-        raise AssertionError
-
-    agent = ScriptedAgent(why=InvalidInput("ada knows no fact 'f1'"))
-
-    def story(client: Client) -> Awaitable[Any]:
-        return client.call_tool("retract", {"id": "f1", "reason": "wrong"})
-
-    refused = talk(agent, era, story, allows_retract=True, elicitation_callback=person)
-    assert (refused.is_error, "knows no fact 'f1'" in refused.content[0].text) == (True, True)
+    assert questions == ["Take back “Fact f1.”? Reason: wrong"] * 3
+    assert [one.is_error for one in done] == [False, True, True]
+    assert [what for what, _ in agent.asked].count("retract") == 1
+    assert (refused.is_error, "knows no fact 'f2'" in refused.content[0].text) == (True, True)
 
 
-def test_of_a_long_learning_a_client_hears_how_far_it_is(era: str) -> None:
+def test_of_a_long_learning_a_client_hears_how_far_it_is_and_a_refusal_after_that_keeps_its_reason(era: str) -> None:
     learned = {"facts": [], "added": 0, "confirmed": 0, "left_out": {}, "held_back": {}}
+    refusal = InvalidInput("there is nothing to learn: the content is empty")
+    agent = ScriptedAgent(learn=lambda text, **_: learned if text.strip() else refusal)
     heard: list[tuple[float, float | None]] = []
 
     async def progress(done: float, total: float | None, _: str | None) -> None:
         heard.append((done, total))
 
-    def story(client: Client) -> Awaitable[Any]:
-        return client.call_tool("remember", {"text": "A. B."}, progress_callback=progress)
+    async def story(client: Client) -> Any:
+        done = await client.call_tool("remember", {"text": "A. B."}, progress_callback=progress)
+        return done, await client.call_tool("remember", {"text": " "})
 
-    assert not talk(ScriptedAgent(learn=learned), era, story).is_error
-    assert heard == [(256, 600)]
-
-
-def test_a_refusal_that_comes_after_progress_keeps_its_reason(era: str) -> None:
-    refusing = ScriptedAgent(learn=InvalidInput("there is nothing to learn: the content is empty"))
-
-    refused = talk(refusing, era, lambda client: client.call_tool("remember", {"text": " "}))
-
-    assert refused.is_error
-    assert "there is nothing to learn" in refused.content[0].text
+    done, refused = talk(agent, era, story)
+    assert (done.is_error, heard) == (False, [(256, 600)])
+    assert (refused.is_error, "there is nothing to learn" in refused.content[0].text) == (True, True)
 
 
 def name_in_fact(id: str, *, replaces: tuple[str, ...] = (), by: str = "") -> dict[str, Any]:
@@ -163,11 +152,13 @@ def name_in_fact(id: str, *, replaces: tuple[str, ...] = (), by: str = "") -> di
     return told | {"sharing": "held", "held_back": "", "superseded_by": by, "replaces": list(replaces), "said_in": []}
 
 
-def test_a_time_is_asked_for_and_nothing_else_changes(era: str) -> None:
+def test_a_time_is_asked_for_and_nothing_else_changes_and_null_is_left_out(era: str) -> None:
     agent = finding(HIT)
     called(agent, era, "recall", query="port?", as_of="2026-03-01")
+    assert not called(agent, era, "recall", query="port?", limit=None, as_of=None, max_tokens=None).is_error
 
-    assert agent.asked == [("ask", {"question": "port?", "with_found": True, "limit": 10, "as_of": "2026-03-01"})]
+    plain = {"question": "port?", "with_found": True, "limit": 10}
+    assert agent.asked == [("ask", plain | {"as_of": "2026-03-01"}), ("ask", plain)]
 
 
 def test_the_history_of_a_fact_is_what_it_replaced_and_what_replaced_it(era: str) -> None:
@@ -221,44 +212,42 @@ def test_recall_gives_the_answer_the_facts_and_who_stayed_silent(era: str) -> No
     ]
 
 
-@pytest.mark.parametrize("tokens", [100, 150, 250, 500])
-def test_all_that_a_recall_gives_fits_and_what_does_not_is_counted(era: str, tokens: int) -> None:
-    hits = [HIT | {"fact_id": f"{number:032x}", "sources": ["runbook"] * number} for number in range(9)]
-    agent = finding(*hits)
+def test_all_that_a_recall_gives_fits_and_what_does_not_is_counted(era: str) -> None:
+    agent = finding(*(HIT | {"fact_id": f"{number:032x}", "sources": ["runbook"] * number} for number in range(9)))
     agent._answers["ask"]["answer"] = "The gateway listens. " * 50
-    result = called(agent, era, "recall", query="Which port?", max_tokens=tokens)
-    found = result.structured_content
-    assert len(result.content[0].text) <= 4 * tokens
-    assert (len(found["facts"]) + found["left_out"], found["left_out"] > 0) == (9, True)
-    assert called(agent, era, "recall", query="Which port?", max_tokens=99).is_error
+
+    async def story(client: Client) -> None:
+        for tokens in (100, 150, 250, 500):
+            result = await client.call_tool("recall", {"query": "Which port?", "max_tokens": tokens})
+            found = result.structured_content
+            assert len(result.content[0].text) <= 4 * tokens
+            assert (len(found["facts"]) + found["left_out"], found["left_out"] > 0) == (9, True)
+        assert (await client.call_tool("recall", {"query": "Which port?", "max_tokens": 99})).is_error
+
+    talk(agent, era, story)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "refusal"),
-    [
-        ({"query": "port?", "limit": 0}, "`limit` is a whole number, 1 to 1000, not 0"),
-        ({"query": "port?", "limit": -1}, "`limit` is a whole number, 1 to 1000, not -1"),
-        ({"query": "port?", "limit": 1001}, "`limit` is a whole number, 1 to 1000, not 1001"),
-        ({"query": "port?", "limit": "ten"}, '`limit` is a whole number, not "ten"'),
-        ({"query": "port?", "limit": True}, "`limit` is a whole number, not true"),
-        ({"query": 7}, "`query` is a text, not 7"),
-        ({"query": None}, "recall needs the argument 'query'"),
-        ({"query": "port?", "colour": "red"}, "recall has no argument 'colour'; it has query, limit, as_of, max_tokens"),
-    ],
-)
-def test_an_argument_that_cannot_be_taken_is_named(era: str, arguments: dict[str, object], refusal: str) -> None:
-    refused = called(finding(HIT), era, "recall", **arguments)
-    assert (refused.is_error, refusal in refused.content[0].text) == (True, True), refused.content
+REFUSALS: list[tuple[str, dict[str, object], str]] = [
+    ("recall", {"query": "port?", "limit": 0}, "`limit` is a whole number, 1 to 1000, not 0"),
+    ("recall", {"query": "port?", "limit": -1}, "`limit` is a whole number, 1 to 1000, not -1"),
+    ("recall", {"query": "port?", "limit": 1001}, "`limit` is a whole number, 1 to 1000, not 1001"),
+    ("recall", {"query": "port?", "limit": "ten"}, '`limit` is a whole number, not "ten"'),
+    ("recall", {"query": "port?", "limit": True}, "`limit` is a whole number, not true"),
+    ("recall", {"query": 7}, "`query` is a text, not 7"),
+    ("recall", {"query": None}, "recall needs the argument 'query'"),
+    ("recall", {"query": "?", "colour": "red"}, "recall has no argument 'colour'; it has query, limit, as_of, max_tokens"),
+    ("recall" * 10_000, {}, "there are recall, why,"),
+]
 
 
-def test_of_a_tool_that_is_not_there_the_others_are_named_and_no_long_name_comes_back(era: str) -> None:
-    refused = called(ScriptedAgent(), era, "recall" * 10_000)
-    text = refused.content[0].text
-    assert (refused.is_error, "there are recall, why," in text, len(text) < 200) == (True, True, True), text[:300]
+def test_an_argument_that_cannot_be_taken_is_named_and_no_long_name_of_a_tool_comes_back(era: str) -> None:
+    async def story(client: Client) -> None:
+        for tool, arguments, told in REFUSALS:
+            refused = await client.call_tool(tool, arguments)
+            text = refused.content[0].text
+            assert (refused.is_error, told in text, len(text) < 200) == (True, True, True), text[:300]
 
-
-def test_null_is_left_out(era: str) -> None:
-    assert not called(finding(HIT), era, "recall", query="port?", limit=None, as_of=None, max_tokens=None).is_error
+    talk(finding(HIT), era, story)
 
 
 def test_what_is_not_shared_is_kept_with_the_reason(era: str) -> None:
@@ -277,54 +266,42 @@ def test_what_is_not_shared_is_kept_with_the_reason(era: str) -> None:
     assert [what for what, _ in agent.asked] == ["learn", "store"]
 
 
-def test_a_refusal_is_a_result_that_a_model_can_read(era: str) -> None:
-    refused = called(ScriptedAgent(why=InvalidInput("ada knows no fact 'x'")), era, "why", id="x")
-    assert refused.is_error
-    assert "ada knows no fact 'x'" in refused.content[0].text
+def test_a_tool_and_a_resource_say_why_they_can_not_and_nothing_of_the_inside_of_a_defect(era: str) -> None:
+    troubles = {
+        "x": (InvalidInput("ada knows no fact 'x'"), "ada knows no fact 'x'"),
+        "away": (BackendUnavailable("ada", "it stops"), "ada: it stops"),
+        "defect": (ZeroDivisionError("/secret/path"), ""),
+    }
+
+    async def story(client: Client) -> None:
+        for id, (_, why) in troubles.items():
+            refused = await client.call_tool("why", {"id": id})
+            assert (refused.is_error, why in refused.content[0].text) == (True, True)
+            with pytest.raises(MCPError) as error:
+                await client.read_resource(f"hive://facts/{id}")
+            assert (why or "hive://facts/defect") in str(error.value)
+            assert "/secret/path" not in f"{refused} {error.value}"
+
+    talk(ScriptedAgent(why=lambda fact_id: troubles[fact_id][0]), era, story)
 
 
-@pytest.mark.parametrize(
-    ("why", "told"),
-    [
-        (InvalidInput("ada knows no fact 'x'"), "ada knows no fact 'x'"),
-        (BackendUnavailable("ada", "it stops"), "ada: it stops"),
-        (ZeroDivisionError("/secret/path"), "hive://facts/x"),
-    ],
-    ids=["not there", "out of reach", "a defect"],
-)
-def test_a_resource_that_can_not_be_read_says_why(era: str, why: Exception, told: str) -> None:
-    async def story(client: Client) -> str:
-        with pytest.raises(MCPError) as refused:
-            await client.read_resource("hive://facts/x")
-        return str(refused.value)
-
-    said = talk(ScriptedAgent(why=why), era, story)
-    assert (told in said, "/secret/path" in said) == (True, False), said
+UNGIVEN: list[tuple[str, dict[str, str] | None, str]] = [
+    ("brief", {}, "brief needs the argument 'topic'"),
+    ("hand-over", None, "hand-over needs the argument 'topic'"),
+    ("brief", {"topic": "pump", "tone": "dry"}, "brief has no argument 'tone'; it has topic"),
+    ("settle-conflicts", {"topic": "pump"}, "settle-conflicts has no argument 'topic'; it has none"),
+    ("nope", {}, "there is no prompt 'nope'; there are brief, hand-over, settle-conflicts"),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "told"),
-    [
-        ("brief", {}, "brief needs the argument 'topic'"),
-        ("hand-over", None, "hand-over needs the argument 'topic'"),
-        ("brief", {"topic": "pump", "tone": "dry"}, "brief has no argument 'tone'; it has topic"),
-        ("settle-conflicts", {"topic": "pump"}, "settle-conflicts has no argument 'topic'; it has none"),
-        ("nope", {}, "there is no prompt 'nope'; there are brief, hand-over, settle-conflicts"),
-    ],
-)
-def test_a_prompt_that_can_not_be_given_says_why(era: str, name: str, arguments: dict[str, str] | None, told: str) -> None:
-    async def story(client: Client) -> str:
-        with pytest.raises(MCPError) as refused:
-            await client.get_prompt(name, arguments)
-        return str(refused.value)
+def test_a_prompt_that_can_not_be_given_says_why(era: str) -> None:
+    async def story(client: Client) -> None:
+        for name, arguments, told in UNGIVEN:
+            with pytest.raises(MCPError) as refused:
+                await client.get_prompt(name, arguments)
+            assert told in str(refused.value)
 
-    assert told in talk(ScriptedAgent(), era, story)
-
-
-def test_a_defect_shows_nothing_of_its_inside(era: str) -> None:
-    failed = called(ScriptedAgent(why=ZeroDivisionError("/secret/path")), era, "why", id="x")
-    assert failed.is_error
-    assert "/secret/path" not in failed.content[0].text
+    talk(ScriptedAgent(), era, story)
 
 
 def test_resources_and_prompts_are_there(era: str) -> None:

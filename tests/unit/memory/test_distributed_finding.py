@@ -204,7 +204,7 @@ DEALT = st.lists(
 QUESTIONS = ["the red pump", "D40", "Ines", "tell me about D40", "old door in the hall", "D41", "blue"]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(DEALT, st.sampled_from([OPEN, PromotionSettings()]), st.integers(0, 2))
 def test_every_agent_finds_what_a_single_memory_over_all_it_may_see_would_find(dealt, gate, asker: int):
     hive = SmallHive()

@@ -30,7 +30,7 @@ def toggled(recall: Recall, times: int) -> None:
         recall.keep(replace(before, superseded_by=now.id))
 
 
-@pytest.mark.parametrize("times", [1_000, 1_001, 5_000])
+@pytest.mark.parametrize("times", [1_000, 2_001])
 def test_what_holds_in_turn_takes_no_more_room_the_longer_it_does(times):
     recall = Recall(lambda: ExactVectors(2))
     recall.keep(DOOR, VECTORS["on"])

@@ -45,7 +45,7 @@ def test_no_line_of_code_is_lost(lines: list[str], suffix: str):
 @pytest.mark.parametrize("suffix", [".js", ".ini"])
 def test_time_grows_with_the_text_and_not_with_its_square(suffix: str):
     hostile = ["/* a\n", "// ", "# a\n\n", "[a]\n", "*/ * ", "--", "a\n# b\n"]
-    assert costly(lambda text: text_of_source(text, suffix), hostile, 20_000) == []
+    assert costly(lambda text: text_of_source(text, suffix), hostile, 5_000) == []
 
 
 @pytest.mark.parametrize(

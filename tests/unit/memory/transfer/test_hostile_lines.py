@@ -142,11 +142,11 @@ def test_ids_are_computed_where_they_are_left_out():
 
 
 def test_many_lines_are_read_in_time():
-    lines = [line(content=f"Pump {n} is red.") for n in range(20_000)]
+    lines = [line(content=f"Pump {n} is red.") for n in range(5_000)]
     started = time.process_time()
 
-    assert len(read_records(lines).facts) == 20_000
-    assert time.process_time() - started < 5
+    assert len(read_records(lines).facts) == 5_000
+    assert time.process_time() - started < 1.5
 
 
 async def test_an_episode_of_any_length_goes_out_and_in():
