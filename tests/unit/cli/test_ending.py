@@ -139,16 +139,14 @@ app([])
 
 
 # So much is written in the loop, so little at the end.
-@pytest.mark.parametrize("characters", [500_000, 5_000])
-@pytest.mark.parametrize("stderr", [DEVNULL, STDOUT])
-@pytest.mark.parametrize(("number", "code"), CODES[1:])
-def test_it_ends_though_nobody_reads_its_output(number, code, stderr, characters):
+@pytest.mark.parametrize(("characters", "stderr"), [(500_000, DEVNULL), (500_000, STDOUT), (5_000, DEVNULL), (5_000, STDOUT)])
+def test_it_ends_though_nobody_reads_its_output(characters, stderr):
     reader, writer = os.pipe()
     room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     environment = os.environ | {"PYTHONUNBUFFERED": ""}
     with Child([sys.executable, "-c", WRITES, str(characters)], env=environment, stdout=writer, stderr=stderr) as process:
         wait_until(lambda: int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder) == room)
-        process.send_signal(number)
-        assert process.wait(60) == code
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
     os.close(reader)
     os.close(writer)

@@ -25,26 +25,40 @@ COMMANDS = {f"hive_mind.cli.{entry.module}" for entry in ENTRIES.values()}
 HEAVY = ("aiohttp", "pydantic", "psutil", "yaml", "hive_mind.control.manifests")
 
 
-def loaded(*arguments: str) -> set[str]:
-    """Modules that are there after a call of the command."""
-    code = f"import sys; sys.argv = ['hive-mind', *{arguments!r}]\nfrom hive_mind.__main__ import main\n"
-    code += "try:\n    main()\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+def printed(code: str, **environment: str) -> str:
+    """Standard output of a Python of its own."""
+    others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"} | environment
+    root = Path(__file__).parents[3]
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=root, env=others)
     assert ended.returncode == 0, ended.stderr
-    return set(ended.stderr.split())
+    return ended.stdout
 
 
-@pytest.mark.parametrize(("command", "module"), [([], []), (["ask"], ["asking.ask"]), (["apply"], ["fleet.apply"])])
-def test_help_loads_the_command_it_is_about_and_no_library_that_only_fleets_need(command, module):
-    modules = loaded(*command, "--help")
-    assert modules.isdisjoint(HEAVY)
-    assert modules & COMMANDS == {f"hive_mind.cli.{one}" for one in module}
+def loaded(*arguments: str, **environment: str) -> list[str]:
+    """With how many threads the command calculates, and the modules that are there after a call of it."""
+    code = f"import os, sys; sys.argv = ['hive-mind', *{arguments!r}]\nfrom hive_mind.__main__ import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    print('\\n', os.environ.get('OPENBLAS_NUM_THREADS'), *sys.modules)"
+    return printed(code, **environment).splitlines()[-1].split()
 
 
-def test_reading_the_state_of_a_fleet_loads_no_patterns_of_the_gate_and_no_guessing_of_encodings():
-    code = "import sys, hive_mind.control.state, hive_mind.cli.fleet; print(*sys.modules)"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert {"hive_mind.memory.gate.sensitive", "charset_normalizer"}.isdisjoint(ended.stdout.split())
+@pytest.mark.parametrize(
+    ("command", "module", "threads"),
+    [
+        ([], [], "None"),
+        (["ask"], ["asking.ask"], "1"),
+        (["apply"], ["fleet.apply"], "None"),
+        (["learn", "--watch"], ["learning.learn", "asking.serve"], "None"),
+        (["eval"], ["evals"], "None"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_help_loads_the_command_it_is_about_and_no_library_that_only_fleets_need_and_what_is_brief_takes_one_thread(
+    command, module, threads
+):
+    set_to, *modules = loaded(*command, "--help")
+    assert set_to == threads
+    assert {*HEAVY}.isdisjoint(modules)
+    assert COMMANDS.intersection(modules) == {f"hive_mind.cli.{one}" for one in module}
 
 
 def test_a_worker_loads_no_command_line_and_says_what_is_wrong_with_its_configuration(tmp_path):
@@ -54,11 +68,14 @@ sys.argv = ["hive-mind", "agent", "--config", {str(tmp_path / "missing.json")!r}
 import hive_mind.runtime.workers.process, hive_mind.cli.agent_config
 assert not {{"typer", "pydantic"}}.intersection(sys.modules)
 from hive_mind.__main__ import main
-main()
+sys.stderr = sys.stdout
+try:
+    main()
+except SystemExit as ended:
+    print(ended.code)
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
-    assert "missing.json can't be read" in ended.stderr
+    *said, exit_code = printed(code).splitlines()
+    assert (exit_code, len(said), "missing.json can't be read" in said[0]) == ("2", 1, True)
 
 
 # Together a tenth of an idle worker's memory, and half of it for those that read texts, draw or judge.
@@ -85,31 +102,16 @@ async def be_ready():
 
 asyncio.run(be_ready())
 """
-    root = Path(__file__).parents[3]
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, cwd=root)
-    assert sorted(UNUSED.intersection(ended.stdout.split())) == []
+    assert sorted(UNUSED.intersection(printed(code).split())) == []
 
 
-def test_listing_facts_loads_nothing_that_reads_content_or_words_answers(monkeypatch, tmp_path):
-    monkeypatch.setenv("HIVE_MIND_HOME", str(tmp_path))
-    monkeypatch.setenv("HIVE_MIND_EMBED", "none")
-    modules = loaded("facts", "list", "--home", str(tmp_path), "--output", "json")
+def test_listing_facts_loads_nothing_that_reads_content_or_words_answers(tmp_path):
+    _, *modules = loaded("facts", "list", "--home", str(tmp_path), "--output", "json", HIVE_MIND_EMBED="none")
     assert "hive_mind.memory.recall" in modules
-    assert modules.isdisjoint(HEAVY)
+    assert {*HEAVY}.isdisjoint(modules)
     assert not [
         name for name in modules if name.startswith(("hive_mind.cognition.answering.q", "hive_mind.cognition.extraction."))
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "threads"), [(("facts", "--help"), "1"), (("learn", "--watch", "--help"), "None"), (("eval", "--help"), "None")]
-)
-def test_only_what_is_brief_does_with_one_thread(arguments, threads):
-    code = f"import os, sys; sys.argv = ['hive-mind', *{arguments!r}]\nfrom hive_mind.__main__ import main\n"
-    code += "try:\n    main()\nexcept SystemExit:\n    print(os.environ.get('OPENBLAS_NUM_THREADS'), file=sys.stderr)"
-    others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, env=others)
-    assert ended.stderr.split()[-1] == threads
 
 
 def test_ctrl_c_while_modules_load_ends_without_a_traceback(monkeypatch):
@@ -144,66 +146,55 @@ serve.say = say
 sys.argv = ["hive-mind", "serve", "--home", {str(tmp_path)!r}]
 main()
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-
-    said, *there = ended.stdout.splitlines()
+    said, *there = printed(code).splitlines()
     assert said.startswith("starting a process for agent default, which loads ")
     assert {*HEAVY, "numpy", "hive_mind.control.controller"}.isdisjoint(there)
-
-
-def test_what_starts_a_process_loads_nothing_of_what_that_runs():
-    code = "import sys, hive_mind.control.controller, hive_mind.control.platforms.local; print(*sys.modules)"
-    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True).stdout.split()
-    run = (
-        *("aiohttp", "sqlite3", "hive_mind.memory.cognitive", "hive_mind.agents.agent", "hive_mind.hive.node"),
-        "hive_mind.runtime.wiring",
-    )
-    assert [name for name in run if name in there] == []
 
 
 # Commands that put requests, wherever the memory is open. An engine is loaded where it turns out to be this process.
 CLIENTS = ("asking.ask", "asking.chat", "facts", "stats", "fleet.apply", "learning.learn")
 CLIENTS += ("review.inbox", "runs", "asking.mcp", "asking.serve")
 ENGINE = ("agents", "cognition", "embed", "hive", "journal", "ledger", "ranking", "store", "memory.cognitive", "api.requests")
+# The patterns of the gate and the guessing of encodings, which reading a fleet's state does without.
+TEXTS = ("hive_mind.memory.gate.sensitive", "charset_normalizer")
+RUN = (
+    "aiohttp",
+    "sqlite3",
+    "hive_mind.memory.cognitive",
+    "hive_mind.agents.agent",
+    "hive_mind.hive.node",
+    "hive_mind.runtime.wiring",
+)
 
 
-def test_a_client_loads_no_engine():
-    named = {*HEAVY, "numpy", "hive_mind.control.controller", *(f"hive_mind.{room}" for room in ENGINE)}
+def test_a_client_loads_no_engine_and_what_starts_a_process_nothing_of_what_that_runs():
+    engine = (*HEAVY, *TEXTS, "numpy", "hive_mind.control.controller", *(f"hive_mind.{room}" for room in ENGINE))
+    steps = [(f"hive_mind.cli.{client}", engine) for client in CLIENTS]
+    steps += [("hive_mind.cli.fleet", TEXTS), ("hive_mind.control.controller", RUN), ("hive_mind.control.platforms.local", RUN)]
     code = f"""
 import sys
 from importlib import import_module
-for client in {CLIENTS!r}:
-    import_module("hive_mind.cli." + client)
-    print(client, *sorted({named!r}.intersection(sys.modules)))
+for module, unused in {steps!r}:
+    import_module(module)
+    print(module, *sorted(set(unused).intersection(sys.modules)))
 """
-    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True).stdout
-    assert there.splitlines() == [*CLIENTS]
+    assert printed(code).splitlines() == [module for module, _ in steps]
 
 
-@pytest.mark.parametrize(("number", "said"), [(0, "0 facts"), (1, "1 fact"), (2, "2 facts"), (2000, "2,000 facts")])
-def test_one_is_one_and_all_else_are_several(number: int, said: str) -> None:
-    assert counted(number, "fact") == said
-
-
-def test_a_verb_follows_its_number() -> None:
-    assert (counted(1, "fact has", "facts have"), counted(2, "fact has", "facts have")) == ("1 fact has", "2 facts have")
-
-
-def test_a_folder_with_a_models_files_is_one(tmp_path):
-    for name in ("modules.json", "config.json"):
-        (tmp_path / name).write_text("{}")
-    assert where_model_is(str(tmp_path)) == str(tmp_path)
-
-
-def test_any_other_folder_is_none(tmp_path):
-    assert where_model_is(str(tmp_path)) == ""
+@pytest.mark.parametrize(("number", "told"), [(0, "0 facts"), (1, "1 fact"), (2, "2 facts"), (2000, "2,000 facts")])
+def test_one_is_one_and_all_else_are_several_and_a_verb_follows_its_number(number: int, told: str) -> None:
+    assert counted(number, "fact") == told
+    assert counted(number, "fact has", "facts have") == told + (" has" if number == 1 else " have")
 
 
 @pytest.mark.parametrize(
-    "name", ["nobody-ever/made-this-model", "/no/such/folder", "made-up", "a b\0c", "x" * 300, "~nobody-here/model"]
+    "name", ["{folder}", "nobody-ever/made-this-model", "/no/such/folder", "made-up", "a b\0c", "x" * 300, "~nobody-here/model"]
 )
-def test_a_model_that_is_not_here_is_told_without_asking_the_network(name):
-    assert where_model_is(name) == ""
+def test_a_folder_with_a_models_files_is_one_and_what_is_not_here_is_told_without_asking_the_network(tmp_path, name):
+    assert where_model_is(name.format(folder=tmp_path)) == ""
+    for file in ("modules.json", "config.json"):
+        (tmp_path / file).write_text("{}")
+    assert where_model_is(name.format(folder=tmp_path)) == (str(tmp_path) if name == "{folder}" else "")
 
 
 def test_the_picture_has_a_line_for_each_topology_with_points_over_round_minutes() -> None:
@@ -211,8 +202,5 @@ def test_the_picture_has_a_line_for_each_topology_with_points_over_round_minutes
     picture = drawn([Curve("flat", points), Curve("sharded", points), Curve("federated", ())]).decode()
 
     assert [picture.count(f">{words}</text>") for words in ("flat", "sharded", "federated", *range(9))] == [1, 1, 0, *[1] * 9]
-
-
-@pytest.mark.parametrize("curves", [[], [Curve("flat", ())]])
-def test_where_nothing_was_simulated_there_is_an_empty_picture(curves: list[Curve]) -> None:
-    assert drawn(curves).startswith(b"<svg")
+    # Where nothing was simulated there is an empty one.
+    assert [drawn(curves)[:4] for curves in ([], [Curve("flat", ())])] == [b"<svg"] * 2

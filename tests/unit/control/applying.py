@@ -27,6 +27,13 @@ async def apply(home: Path, world: World, wanted: Source, **options: bool) -> Co
         return await controller.apply(wanted, **options)
 
 
+async def founded(home: Path, spec: str = FLAT) -> World:
+    """A world in which this fleet was applied."""
+    world = World()
+    await apply(home, world, source(home, spec))
+    return world
+
+
 async def planned(home: Path, world: World, wanted: Source) -> Plan:
     async with HiveController.open(home, wanted.manifest.metadata.name, around=surroundings(world)) as controller:
         return await controller.plan(wanted)

@@ -19,7 +19,7 @@ from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, fleet_lock
 from hive_mind.errors import BackendNotInstalled, HiveError, ManifestError
 from hive_mind.runtime.workers.config import WorkerConfig
-from tests.unit.control.applying import FLAT, agents, apply, planned, source
+from tests.unit.control.applying import FLAT, agents, apply, founded, planned, source
 from tests.unit.control.fake_platform import FakePlatform, World, played, surroundings
 
 pytestmark = pytest.mark.usefixtures("no_disk")
@@ -30,9 +30,12 @@ def kinds(outcome: ConvergenceResult) -> list[tuple[str, str]]:
 
 
 @played
-async def test_a_fleet_is_started_and_then_nothing_is_left_to_do(tmp_path: Path) -> None:
-    world, wanted = World(), source(tmp_path, FLAT)
-    outcome = await apply(tmp_path, world, wanted)
+async def test_a_fleet_is_started_by_the_plan_that_is_shown_and_then_nothing_is_left_to_do(tmp_path: Path) -> None:
+    world, wanted, shown = World(), source(tmp_path, FLAT), list[Plan]()
+    async with patient(tmp_path, world) as controller:
+        outcome = await controller.apply(wanted, on_plan=shown.append)
+
+    assert [plan.actions for plan in shown] == [outcome.actions]
 
     assert outcome.problems == ()
     assert kinds(outcome) == [("create", "ada"), ("create", "bob"), ("create", "cy")]
@@ -57,9 +60,8 @@ async def test_a_bus_without_its_packages_is_told_before_all_planning(tmp_path: 
 
 
 @played
-async def test_an_agent_that_goes_hands_over_before_it_stops(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+async def test_an_agent_that_goes_hands_over_before_it_stops_and_a_dead_one_is_started_for_that(tmp_path: Path) -> None:
+    world = await founded(tmp_path)
     world.learn("cy", "cy was here")
     world.calls.clear()
 
@@ -67,25 +69,17 @@ async def test_an_agent_that_goes_hands_over_before_it_stops(tmp_path: Path) -> 
     assert world.calls == ["leave cy", "left", "stop cy", "stopped"]
     assert world.facts("team") == {"cy was here"}
 
-
-@played
-async def test_a_dead_process_that_goes_is_started_to_hand_over(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
     world.crash("ada")
+    world.learn("bob", "only bob knows")
     world.crash("bob")
-    world.learn("cy", "only cy knows")
-    world.crash("cy")
-
-    assert (await apply(tmp_path, world, source(tmp_path, agents("ada", "bob")))).problems == ()
-    assert world.facts("team") == {"only cy knows"}
-    assert set(world.alive) == {"ada", "bob"}
+    assert (await apply(tmp_path, world, source(tmp_path, agents("ada")))).problems == ()
+    assert world.facts("team") == {"cy was here", "only bob knows"}
+    assert set(world.alive) == {"ada"}
 
 
 @played
 async def test_other_settings_restart_processes_a_few_at_a_time(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     world.calls.clear()
 
     assert (await apply(tmp_path, world, source(tmp_path, FLAT + "\nretrieval: {depth: 7}"))).problems == ()
@@ -94,8 +88,7 @@ async def test_other_settings_restart_processes_a_few_at_a_time(tmp_path: Path) 
 
 @played
 async def test_a_killed_fleet_comes_back_at_once_not_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    world, seen = World(), list[int]()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world, seen = await founded(tmp_path), list[int]()
     for name in ("ada", "bob", "cy"):
         world.crash(name)
     observe = FakePlatform.observe
@@ -112,8 +105,7 @@ async def test_a_killed_fleet_comes_back_at_once_not_one_after_another(tmp_path:
 
 @played
 async def test_a_new_setting_that_breaks_one_process_does_not_take_the_others_down(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     world.broken = {"ada", "bob", "cy"}
 
     outcome = await apply(tmp_path, world, source(tmp_path, FLAT + "\nretrieval: {depth: 7}"))
@@ -125,8 +117,7 @@ async def test_a_new_setting_that_breaks_one_process_does_not_take_the_others_do
 
 @played
 async def test_whom_an_apply_waits_for_long_is_said_once_with_the_reason_and_while_it_waits(tmp_path: Path) -> None:
-    world, lines = World(), list[str]()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world, lines = await founded(tmp_path), list[str]()
     world.alive["bob"].is_silent, began_s = True, world.now_s
     async with HiveController.open(tmp_path, "team", around=surroundings(world), report=lines.append) as controller:
         outcome = await controller.apply(source(tmp_path, FLAT), timeout_s=60)
@@ -165,8 +156,7 @@ async def test_an_agent_that_can_not_start_is_named_and_the_others_run(tmp_path:
 
 @played
 async def test_another_topology_moves_facts_while_nobody_runs(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     world.learn("ada", "fact")
 
     outcome = await apply(tmp_path, world, source(tmp_path, "topology: {kind: sharded, replicas: 2}\n" + FLAT))
@@ -195,8 +185,7 @@ async def test_only_sources_that_changed_are_learned_and_a_bad_one_is_named(tmp_
 
 @played
 async def test_a_step_that_would_lose_facts_is_refused_starting_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     honest = converging.plan
 
     def losing(*given: object) -> Plan:
@@ -233,8 +222,7 @@ async def test_a_hive_goes_on_without_one_back_that_cannot_hand_over(tmp_path: P
 
 @played
 async def test_one_that_can_not_hand_over_stays_and_is_named(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     honest = world.leave
 
     def stuck(name: str) -> None:
@@ -263,8 +251,7 @@ async def test_a_fleet_that_somebody_changes_is_left_alone(tmp_path: Path) -> No
 
 @played
 async def test_an_agent_of_another_fleet_in_the_same_home_is_refused(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     with pytest.raises(ManifestError, match="fleet 'team' has bob already"):
         await apply(tmp_path, world, source(tmp_path, agents("bob", "eve"), "others"))
 
@@ -277,8 +264,7 @@ def patient(home: Path, world: World) -> AbstractAsyncContextManager[HiveControl
 @played
 async def test_who_had_to_wait_for_another_change_does_nothing_that_was_not_seen(tmp_path: Path) -> None:
     """Two apply at once: the second would undo the first, and both would say that all went well."""
-    world, old = World(), source(tmp_path, FLAT)
-    await apply(tmp_path, world, old)
+    world, old = await founded(tmp_path), source(tmp_path, FLAT)
     new = source(tmp_path, agents("ada", "bob", "dora"))
     shown: list[Plan] = []
 
@@ -294,23 +280,9 @@ async def test_who_had_to_wait_for_another_change_does_nothing_that_was_not_seen
     assert set(world.alive) == {"ada", "bob", "dora"}
     assert shown == []
 
-
-@played
-async def test_who_had_to_wait_and_finds_everything_as_it_should_be_is_content(tmp_path: Path) -> None:
-    world, wanted = World(), source(tmp_path, FLAT)
-    await apply(tmp_path, world, wanted)
-
-    async with patient(tmp_path, world) as controller:
+    # Who waited and finds everything as it should be is content.
+    async with patient(tmp_path, world) as third:
         async with fleet_lock(FleetFolder(tmp_path, "team").lock, "team", 0.0):
-            waiting = asyncio.ensure_future(controller.apply(wanted))
+            waiting = asyncio.ensure_future(third.apply(new))
             await asyncio.sleep(0.05)
-
         assert (await waiting).is_converged
-
-
-@played
-async def test_the_plan_that_is_shown_is_the_one_that_is_carried_out(tmp_path: Path) -> None:
-    world, shown = World(), list[Plan]()
-    async with patient(tmp_path, world) as controller:
-        outcome = await controller.apply(source(tmp_path, FLAT), on_plan=shown.append)
-    assert [plan.actions for plan in shown] == [outcome.actions]

@@ -18,7 +18,7 @@ from hive_mind.control.manifests.reading import Source
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import InvalidInput, ManifestError
 from tests.sampled import steps, thorough
-from tests.unit.control.applying import FLAT, agents, apply, planned, source
+from tests.unit.control.applying import FLAT, agents, apply, founded, planned, source
 from tests.unit.control.fake_platform import Killed, World, played, surroundings
 
 pytestmark = pytest.mark.usefixtures("no_disk")
@@ -26,8 +26,7 @@ pytestmark = pytest.mark.usefixtures("no_disk")
 
 @played
 async def test_delete_stops_everything_and_keeps_the_memory(tmp_path: Path) -> None:
-    world, wanted = World(), source(tmp_path, FLAT)
-    await apply(tmp_path, world, wanted)
+    world, wanted = await founded(tmp_path), source(tmp_path, FLAT)
     world.learn("ada", "fact")
     FleetFolder(tmp_path, "team").agent("ada").mkdir(parents=True)
 
@@ -58,8 +57,7 @@ async def test_a_fleet_that_is_not_there_is_not_made_by_deleting_it(tmp_path: Pa
 
 @played
 async def test_purge_removes_what_is_the_fleets_and_nothing_else(tmp_path: Path) -> None:
-    world, folder = World(), FleetFolder(tmp_path, "team")
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world, folder = await founded(tmp_path), FleetFolder(tmp_path, "team")
     for path in (folder.agent("ada"), folder.agent("stranger"), folder.hive("team"), folder.hive("other")):
         path.mkdir(parents=True)
 
@@ -75,8 +73,7 @@ async def test_purge_removes_what_is_the_fleets_and_nothing_else(tmp_path: Path)
 
 @played
 async def test_scale_writes_another_revision_and_undo_takes_it_back(tmp_path: Path) -> None:
-    world, wanted = World(), source(tmp_path, "agents:\n- {name: 'r-{n}', count: 2}\n- {name: ada}")
-    await apply(tmp_path, world, wanted)
+    world = await founded(tmp_path, "agents:\n- {name: 'r-{n}', count: 2}\n- {name: ada}")
 
     async with HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
         assert (await controller.scale("r", 4)).is_converged
@@ -89,8 +86,7 @@ async def test_scale_writes_another_revision_and_undo_takes_it_back(tmp_path: Pa
 
 @played
 async def test_a_drained_process_stays_away_until_the_next_apply(tmp_path: Path) -> None:
-    world, wanted = World(), source(tmp_path, FLAT)
-    await apply(tmp_path, world, wanted)
+    world, wanted = await founded(tmp_path), source(tmp_path, FLAT)
     world.learn("cy", "fact")
 
     async with HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
@@ -109,8 +105,7 @@ async def test_a_drained_process_stays_away_until_the_next_apply(tmp_path: Path)
 
 @played
 async def test_a_process_that_hangs_is_started_anew_to_hand_over_when_it_is_drained(tmp_path: Path) -> None:
-    world, wanted = World(), source(tmp_path, FLAT)
-    await apply(tmp_path, world, wanted)
+    world = await founded(tmp_path)
     world.learn("cy", "fact")
     world.processes["cy"].is_silent = True
 
@@ -141,8 +136,7 @@ async def test_nothing_is_stopped_that_could_not_be_started_again(tmp_path: Path
 
 @played
 async def test_restart_starts_a_fleet_that_was_deleted(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
 
     async with HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
         await controller.delete()
@@ -156,8 +150,7 @@ async def test_restart_starts_a_fleet_that_was_deleted(tmp_path: Path) -> None:
 
 @played
 async def test_a_request_finds_the_process_of_its_agent(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, agents("ada", "bob", "cy") + "\nplatform: {agentsPerProcess: 2}"))
+    world = await founded(tmp_path, f"{FLAT}\nplatform: {{agentsPerProcess: 2}}")
 
     async with HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
         assert await controller.call("cy", "ask", question="why?") == {"did": "ask", "question": "why?"}

@@ -44,13 +44,10 @@ def a_status(**changes):
     return FleetStatus(name="research", topology="flat", generation=1, revision=2, **fields)
 
 
-def test_the_first_line_says_how_many_are_ready_and_run():
-    assert status_shown.fleet_line(a_status()) == "fleet research: Degraded · 1 of 2 agents ready · 1 of 2 processes · 12 facts"
-
-
-def test_one_is_told_as_one():
+def test_the_first_line_says_how_many_are_ready_and_run_and_one_is_told_as_one():
     (ada, _), (process, _) = a_status().agents, a_status().processes
     alone = a_status(phase="Ready", agents=(ada,), processes=(process,), facts=1)
+    assert status_shown.fleet_line(a_status()) == "fleet research: Degraded · 1 of 2 agents ready · 1 of 2 processes · 12 facts"
     assert status_shown.fleet_line(alone) == "fleet research: Ready · 1 of 1 agent ready · 1 process · 1 fact"
 
 
@@ -87,52 +84,44 @@ async def test_whatever_makes_a_fleet_degraded_is_named_behind_a_change_of_it(ph
     assert [line.removeprefix("not as it should be: ") for line in lines if line.startswith("not as")] == told
 
 
-def test_an_agent_that_is_missing_is_shown_with_why(capsys):
+def test_an_agent_that_is_missing_is_shown_with_why_and_a_wide_line_tells_domain_and_pid(capsys):
     status_shown.show_agents(a_status().agents, NOW_MS)
     header, ada, ben = capsys.readouterr().out.splitlines()
     assert header.split() == "agent phase process group facts pending lag restarts since last error".split()
     assert ada.split() == ["ada", "ready", "ada", "north", "12", "1", "0", "0", "5s"]
     assert ben.split() == ["ben", "missing", "ben", "0", "0", "0", "3", "it", "is", "not", "running"]
 
-
-def test_a_wide_line_also_tells_the_domain_and_the_pid_of_an_agent(capsys):
     ada = AgentView("ada", "ready", True, "ada", "north", "tides", 12, pid=4711)
     status_shown.show_agents([ada, AgentView("ben", "missing", False, "ben")], NOW_MS, is_wide=True)
     header, first, _ = capsys.readouterr().out.splitlines()
-    assert header.split()[-2:] == ["domain", "pid"]
-    assert first.split()[-2:] == ["tides", "4711"]
+    assert (header.split()[-2:], first.split()[-2:]) == (["domain", "pid"], ["tides", "4711"])
 
 
-def test_no_colour_goes_into_a_pipe(capsys):
+def test_no_colour_goes_into_a_pipe_and_text_of_others_can_not_steer_the_terminal(capsys):
     status_shown.show_fleet_line(a_status())
-    status_shown.show_agents(a_status().agents)
+    status_shown.show_agents([*a_status().agents, AgentView("eve", "failed", False, "eve", last_error="\x1b]0;evil\x07gone")])
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_text_of_others_can_not_steer_the_terminal(capsys):
-    status_shown.show_agents([AgentView("ada", "failed", False, "ada", last_error="\x1b]0;evil\x07gone")])
-    assert "\x1b" not in capsys.readouterr().out
-
-
-def test_conditions_say_since_when_and_why(capsys):
+def test_conditions_say_since_when_and_why_and_a_fleet_is_described_with_nodes_and_agents(capsys):
     status_shown.show_conditions(a_status().conditions, NOW_MS)
     assert capsys.readouterr().out.splitlines()[1].split() == ["Ready", "False", "1m", "NotReady", "ben"]
+    describe.show_hive(a_status())
+    described = capsys.readouterr().out
+    assert [part for part in ("generation", "NotReady", "ben") if part not in described] == []
 
 
-@pytest.mark.parametrize(("output", "begin"), [(FleetFormat.JSON, "{"), (FleetFormat.YAML, "name: research\n")])
-def test_programs_get_everything(output, begin, capfdbinary):
+@pytest.mark.parametrize(
+    ("output", "begin"), [(FleetFormat.JSON, "{"), (FleetFormat.YAML, "name: research\n"), (FleetFormat.NAME, "hive/research\n")]
+)
+def test_programs_get_everything_and_other_commands_the_name(output, begin, capfdbinary):
     live.show_status(a_status(), output)
 
     out = capfdbinary.readouterr().out.decode()
     assert out.startswith(begin)
-    assert "it is not running" in out
+    assert ("it is not running" in out) is (output is not FleetFormat.NAME)
     if output is FleetFormat.JSON:
         assert json.loads(out)["agents"][1]["restarts"] == 3
-
-
-def test_names_alone_are_what_other_commands_take(capsys):
-    live.show_status(a_status(), FleetFormat.NAME)
-    assert capsys.readouterr().out == "hive/research\n"
 
 
 def test_a_description_shows_agent_process_and_node(capsys):
@@ -141,14 +130,6 @@ def test_a_description_shows_agent_process_and_node(capsys):
     out = capsys.readouterr().out
     for part in ("north", "12 learned, 1 of them not yet confirmed", "55 MB, 1.5 s of CPU", "4711", "Ready", "node"):
         assert part in out
-
-
-def test_a_description_of_a_fleet_shows_nodes_and_agents(capsys):
-    describe.show_hive(a_status())
-    out = capsys.readouterr().out
-    assert "generation" in out
-    assert "NotReady" in out
-    assert "ben" in out
 
 
 def test_fleets_are_listed_a_line_each(capsys, tmp_path):
@@ -254,21 +235,12 @@ def test_fields_are_listed_once_however_many_they_are(capsys):
     assert lines[6].split(maxsplit=2)[2] == "ben: it is not running, and has other settings now"
 
 
-def test_values_by_name_are_spelled_as_a_person_would(capsys):
-    domains = Plan((Action("update", "ada", "", (Change("spec.topology.groups.domain", {}, {"sea": ("boats", "tides")}),)),))
-    assert lines_of(capsys, domains)[2].strip() == "spec.topology.groups.domain: (none) → sea: boats, tides"
-
-
 def test_a_long_or_strange_value_stays_on_its_line(capsys):
     strange = Plan((Action("update", "ada", "", (Change("spec.agents[0].prompt", "a\nb\x1b[2J", "x" * 500),)),))
     _, _, change = lines_of(capsys, strange)
     assert "\x1b" not in change
     assert "a⏎b" in change
     assert len(change) < 160
-
-
-def test_a_plan_of_nothing_says_so(capsys):
-    assert lines_of(capsys, Plan()) == ["fleet research: nothing to do, it is as the manifest says"]
 
 
 def test_programs_get_actions_and_none_where_there_are_none(capfdbinary):
@@ -279,8 +251,23 @@ def test_programs_get_actions_and_none_where_there_are_none(capfdbinary):
     assert none == {"actions": [], "whole": None, "holdings": []}
 
 
-def test_names_of_steps_are_one_a_line(capsys):
-    assert lines_of(capsys, PLAN, FleetFormat.NAME) == ["create/ada", "update/ben", "delete/cleo"]
+MANY = Whole(30, joining=tuple(f"a{number}" for number in range(30)), topologies=("flat", "flat"))
+DOMAINS = Action("update", "ada", "", (Change("spec.topology.groups.domain", {}, {"sea": ("boats", "tides")}),))
+RESEARCH = "fleet research: "
+
+
+@pytest.mark.parametrize(
+    ("plan", "line", "output", "told"),
+    [
+        (Plan(), 0, FleetFormat.TABLE, f"{RESEARCH}nothing to do, it is as the manifest says"),
+        (Plan((DOMAINS,)), 2, FleetFormat.TABLE, "spec.topology.groups.domain: (none) → sea: boats, tides"),
+        (Plan(PLAN.actions, MANY), 0, FleetFormat.TABLE, f"{RESEARCH}30 agents; new: a0, a1, a2, a3, a4, a5, a6, a7 and 22 more"),
+        (PLAN, slice(None), FleetFormat.NAME, ["create/ada", "update/ben", "delete/cleo"]),
+    ],
+    ids=["nothing", "values by name", "very many agents", "names of steps"],
+)
+def test_a_plan_is_told_in_lines_that_a_person_would_write(plan, line, output, told, capsys):
+    assert [line.strip() for line in lines_of(capsys, plan, output)][line] == told
 
 
 def test_what_is_done_to_several_alike_is_said_once(capsys):
@@ -301,11 +288,6 @@ def test_agents_and_topology_come_before_processes(capsys):
         "processes: 1 to move, 1 to create",
     ]
     assert lines_of(capsys, same)[0] == "fleet research: 1 agent, the same as before"
-
-
-def test_of_very_many_agents_some_are_named(capsys):
-    many = Plan(PLAN.actions, Whole(30, joining=tuple(f"a{number}" for number in range(30)), topologies=("flat", "flat")))
-    assert lines_of(capsys, many)[0] == "fleet research: 30 agents; new: a0, a1, a2, a3, a4, a5, a6, a7 and 22 more"
 
 
 @pytest.mark.parametrize(("given", "meant_s"), [("90", 90), ("0.5", 0.5), ("10s", 10), ("1.5m", 90), ("1H", 3600), (120.0, 120)])
@@ -329,11 +311,10 @@ def test_what_is_no_time_is_told_with_what_is_one(given: str) -> None:
         (describe.Kind, "agents", "agent"),
     ],
 )
-def test_one_or_several_is_the_same_noun(nouns: type[StrEnum], typed: str, meant: str) -> None:
+def test_one_or_several_is_the_same_noun_and_another_is_told_with_those_there_are(
+    nouns: type[StrEnum], typed: str, meant: str
+) -> None:
     assert noun_of(nouns)(typed) == meant
-
-
-def test_another_noun_is_told_with_those_there_are() -> None:
     with pytest.raises(typer.BadParameter, match="'pods' is none of hive, agent"):
         noun_of(describe.Kind)("pods")
 

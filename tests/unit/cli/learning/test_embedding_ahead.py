@@ -16,7 +16,7 @@ from hive_mind.runtime.texts import Document, Unreadable
 from tests.builders import BagOfWords, Home
 from tests.unit.cli.learning.learner import learner_over
 
-FILES = 98
+FILES = 50
 # One of them is larger than all that is read ahead.
 LARGE = "\n\n".join(f"Box {number} holds {number} lamps." for number in range(400))
 
@@ -51,7 +51,7 @@ async def scores(memory: CognitiveMemory) -> list[tuple[str, float | None]]:
     return [(hit.fact.content, hit.components.semantic) for hit in hits]
 
 
-async def test_a_folder_of_many_files_takes_few_calls_of_the_model_and_gives_the_same_vectors() -> None:
+async def test_a_folder_of_many_files_takes_few_calls_of_the_model_and_gives_the_same_vectors_once() -> None:
     together, apart = Counting(), Counting()
     memory, other_memory = Home().memory(together), Home().memory(apart)
     tallies = [await learned(memory, ahead=True), await learned(other_memory, ahead=False)]
@@ -63,16 +63,12 @@ async def test_a_folder_of_many_files_takes_few_calls_of_the_model_and_gives_the
     assert [skipped["file"] for skipped in tallies[0].skipped] == [f"{FILES - 1}.md"]
     assert await scores(memory) == await scores(other_memory)
     assert (await memory.get_statistics()).without_vector == 0
-
-
-async def test_what_is_known_is_not_embedded_again_and_without_a_model_nothing_is_read_ahead() -> None:
-    counting = Counting()
-    memory = Home().memory(counting)
-    await learned(memory, ahead=True)
-    calls = len(counting.calls)
+    calls = len(together.calls)
     assert (await learned(memory, ahead=True)).added == 0
-    assert len(counting.calls) == calls
+    assert len(together.calls) == calls
 
+
+async def test_without_a_model_nothing_is_read_ahead() -> None:
     assert not await learner_over(LearningAgent("ada", Home().memory(), ExtractiveReader())).embed_ahead([], print)
 
 
@@ -98,7 +94,7 @@ async def test_a_stop_in_the_middle_loses_no_file_that_was_kept() -> None:
 
         async def _written(self, changes: Sequence[object]) -> None:
             self.writes += 1
-            if self.writes == 40:
+            if self.writes == 20:
                 raise asyncio.CancelledError
             await self._write(changes)  # type: ignore[arg-type]
 

@@ -5,7 +5,6 @@ import pytest
 
 from hive_mind.control.planning import Plan, removal
 from hive_mind.control.planning.changes import shown
-from hive_mind.control.platforms import Running
 from hive_mind.runtime.workers.config import SourceConfig
 from tests.unit.control.manifests_drawn import REDIS, counted, manifest_of
 from tests.unit.control.simulated_fleet import SimulatedFleet, as_running, status_of
@@ -50,39 +49,78 @@ def test_nothing_is_to_do_where_everything_is_as_it_should_be():
     }
 
 
-def test_who_begins_is_told_where_its_facts_come_from():
-    founding, joining, alone = (
-        fleet_of().plan(counted(1)),
-        fleet_of(counted(2)).plan(counted(3)),
-        fleet_of().plan(counted(1, topology="single")),
-    )
-    assert only(founding).memory == "it is a founder of the hive; what its journal holds is read again"
-    assert only(joining).memory == "it joins the hive and gets its share of the facts from the others"
-    assert only(alone).memory == "each of its agents reads its own memory, and shares nothing"
+SEVERAL = {"platform": {"agentsPerProcess": 2}}
+NORTH = [{"name": name, "group": "north"} for name in ("ada", "bob")]
 
 
 @pytest.mark.parametrize(
-    ("pid", "loses", "told"),
+    ("before", "after", "memory"),
     [
-        (1, True, "nobody can tell which nodes reader-3 runs, so it can't hand over what only it holds"),
-        (0, False, "nothing of it runs, and nothing is known of it"),
+        (None, counted(1), "it is a founder of the hive; what its journal holds is read again"),
+        (counted(2), counted(3), "it joins the hive and gets its share of the facts from the others"),
+        (None, counted(1, topology="single"), "each of its agents reads its own memory, and shares nothing"),
+        (counted(2, topology="single"), counted(1, topology="single"), "reader-2 stops; 3 facts stay in their databases"),
+        (counted(2, **SEVERAL), counted(1, **SEVERAL), "reader-2 ends: 3 facts stay with the hive as far as shared, none lost; "),
+        (
+            manifest_of({"topology": "federated", "agents": NORTH}),
+            manifest_of({"topology": "federated", "agents": NORTH[:1]}),
+            "bob leaves: 3 facts stay with 1 replica of north, none lost",
+        ),
     ],
 )
-def test_what_nobody_can_read_takes_facts_along_only_if_it_runs(pid: int, told: str, *, loses: bool):
-    fleet = fleet_of(counted(3))
-    fleet.running["reader-3"] = Running("reader-3", pid=pid)
-    action = only(fleet.plan(counted(2)))
-    assert (action.kind, action.loses, action.memory) == ("delete", loses, told)
+def test_who_begins_or_ends_says_where_its_facts_come_from_or_stay(before, after, memory):
+    assert only(fleet_of(*([before] if before else [])).plan(after)).memory.startswith(memory)
 
 
-def test_who_is_new_is_told_also_where_the_topology_changes():
-    whole = fleet_of(counted(2)).plan(counted(3, topology={"kind": "sharded", "replicas": 2})).whole
-    assert (whole.agents, len(whole.joining), whole.leaving, whole.topologies) == (3, 1, (), ("flat", "sharded"))
+def otherwise(**changes):
+    """Of reader-2 this is seen."""
+
+    def change(fleet):
+        fleet.running["reader-2"] = replace(fleet.running["reader-2"], **changes)
+
+    return change
 
 
-def test_who_is_gone_is_told():
-    whole = fleet_of(counted(3)).plan(counted(2)).whole
-    assert (whole.agents, whole.joining, len(whole.leaving)) == (2, (), 1)
+RESTARTED, DELETED = [("restart", "reader-2")], [("delete", "reader-2")]
+
+
+@pytest.mark.parametrize(
+    ("happened", "count", "done", "loses", "told"),
+    [
+        (lambda fleet: fleet.crash("reader-2"), 2, RESTARTED, False, "it was killed"),
+        (lambda fleet: fleet.crash("reader-2"), 1, DELETED, False, "started once more"),
+        (lambda fleet: failed(fleet, 0), 2, RESTARTED, False, "it failed: the disk is full"),
+        (lambda fleet: failed(fleet, 0), 1, DELETED, False, "failed: it is started once more"),
+        (lambda fleet: failed(fleet, 1), 1, DELETED, True, "1 fact of it nobody else has"),
+        (otherwise(status=None), 2, [], False, ""),
+        (otherwise(status=None), 1, DELETED, False, ""),
+        (otherwise(status=None, error="it hangs"), 1, DELETED, True, ""),
+        (otherwise(config=None, status=None, error="it runs something else"), 2, [("replace", "reader-2")], False, ""),
+        (otherwise(config=None, status=None), 1, DELETED, True, "nobody can tell which nodes reader-2 runs, so it can't hand ov"),
+        (otherwise(config=None, status=None, pid=0), 1, DELETED, False, "nothing of it runs, and nothing is known of it"),
+    ],
+)
+def test_what_crashed_failed_or_does_not_answer_is_brought_back_or_goes_and_is_said_to_take_facts_along(
+    happened, count, done, told, *, loses
+):
+    fleet = fleet_of(counted(2))
+    happened(fleet)
+    found = fleet.plan(counted(count))
+    assert (steps(found), bool(losses(found))) == (done, loses)
+    assert not done or told in f"{found.actions[0].why}; {found.actions[0].memory}"
+
+
+def failed(fleet, pending):
+    fleet.running["reader-2"] = as_running(fleet.running["reader-2"].config, pending=pending)
+    status = fleet.running["reader-2"].status
+    otherwise(status=msgspec.structs.replace(status, phase="failed", error="the disk is full"))(fleet)
+
+
+def test_who_is_new_and_who_is_gone_is_told_also_where_the_topology_changes():
+    more = fleet_of(counted(2)).plan(counted(3, topology={"kind": "sharded", "replicas": 2})).whole
+    assert (more.agents, len(more.joining), more.leaving, more.topologies) == (3, 1, (), ("flat", "sharded"))
+    fewer = fleet_of(counted(3)).plan(counted(2)).whole
+    assert (fewer.agents, fewer.joining, len(fewer.leaving)) == (2, (), 1)
 
 
 def test_what_is_printed_can_be_read_back():
@@ -143,42 +181,10 @@ def test_a_setting_that_no_field_stands_for_is_shown_by_its_own_name():
     assert [str(change) for change in only(fleet.plan(counted(1))).changes] == ["seen.port: 80 → 0"]
 
 
-def test_what_crashed_is_restarted():
-    fleet = fleet_of(counted(2))
-    fleet.crash("reader-2")
-    action = only(fleet.plan(counted(2)))
-    assert (action.kind, action.subject) == ("restart", "reader-2")
-    assert "it was killed" in action.why
-
-
 def test_what_crashed_and_is_to_be_otherwise_is_updated_before_the_others():
     fleet = fleet_of(counted(2))
     fleet.crash("reader-2")
     assert steps(fleet.plan(counted(2, gossip={"fanout": 3}))) == [("update", "reader-2"), ("update", "reader-1")]
-
-
-def test_what_failed_is_restarted_and_the_error_told():
-    fleet = fleet_of(counted(1))
-    with_status(fleet, "reader-1", phase="failed", error="the disk is full")
-    assert only(fleet.plan(counted(1))).why == "it failed: the disk is full"
-
-
-def test_nothing_is_promised_of_what_a_failed_process_holds():
-    fleet = fleet_of(counted(2))
-    with_status(fleet, "reader-2", phase="failed", error="its journal is damaged")
-    assert "failed: it is started once more" in only(fleet.plan(counted(1))).memory
-
-
-def test_what_has_not_answered_yet_is_left_alone():
-    fleet = fleet_of(counted(1))
-    fleet.running["reader-1"] = replace(fleet.running["reader-1"], status=None)
-    assert not fleet.plan(counted(1))
-
-
-def test_what_runs_something_unknown_is_replaced():
-    fleet = fleet_of(counted(1))
-    fleet.running["reader-1"] = Running("reader-1", pid=1, error="it runs something else")
-    assert steps(fleet.plan(counted(1))) == [("replace", "reader-1")]
 
 
 def test_what_somebody_took_out_stays_out():
@@ -194,50 +200,6 @@ def test_who_leaves_says_what_becomes_of_its_facts():
     action = only(fleet.plan(counted(3, topology={"kind": "sharded", "replicas": 3})))
     assert (action.kind, action.loses) == ("delete", False)
     assert action.memory == "reader-4 leaves: 312 facts stay with 3 replicas, 2 of them handed over first, none lost"
-
-
-def test_who_leaves_a_group_leaves_its_facts_there():
-    agents = [{"name": name, "group": "north"} for name in ("ada", "bob")]
-    fleet = fleet_of(manifest_of({"topology": "federated", "agents": agents}))
-    action = only(fleet.plan(manifest_of({"topology": "federated", "agents": agents[:1]})))
-    assert action.memory == "bob leaves: 3 facts stay with 1 replica of north, none lost"
-
-
-def test_who_shares_nothing_keeps_its_own():
-    fleet = fleet_of(counted(2, topology="single"))
-    assert only(fleet.plan(counted(1, topology="single"))).memory == "reader-2 stops; 3 facts stay in their databases"
-
-
-def test_an_agent_that_ends_alone_says_what_becomes_of_its_facts():
-    several = {"platform": {"agentsPerProcess": 2}}
-    found = fleet_of(counted(2, **several)).plan(counted(1, **several))
-    assert only(found).memory.startswith("reader-2 ends: 3 facts stay with the hive as far as shared, none lost; ")
-
-
-@pytest.mark.parametrize(("error", "loses"), [("it hangs", True), ("", False)])
-def test_who_is_to_leave_and_does_not_answer_may_take_facts_along(error, loses):
-    fleet = fleet_of(counted(2))
-    fleet.running["reader-2"] = replace(fleet.running["reader-2"], status=None, error=error)
-    assert only(fleet.plan(counted(1))).loses == loses
-
-
-def test_who_failed_with_facts_that_nobody_has_would_take_them_along():
-    fleet = fleet_of(counted(2))
-    fleet.running["reader-2"] = as_running(fleet.running["reader-2"].config, pending=1)
-    one = fleet.running["reader-2"]
-    fleet.running["reader-2"] = replace(one, status=msgspec.structs.replace(one.status, phase="failed"))
-    found = fleet.plan(counted(1))
-
-    assert [action.subject for action in losses(found)] == ["reader-2"]
-    assert "1 fact of it nobody else has" in losses(found)[0].memory
-
-
-def test_who_is_to_leave_and_does_not_run_is_started_once_more():
-    fleet = fleet_of(counted(2))
-    fleet.crash("reader-2")
-    action = only(fleet.plan(counted(1)))
-    assert (action.kind, action.loses) == ("delete", False)
-    assert "started once more" in action.memory
 
 
 @pytest.mark.parametrize(
@@ -299,32 +261,19 @@ def test_whoever_stays_is_there_before_others_leave():
     assert steps(found) == [("create", "zoe"), ("delete", "reader-3")]
 
 
-def test_a_source_that_is_new_is_learned_without_a_restart():
+def test_a_source_that_is_new_or_changed_is_learned_without_a_restart_and_one_under_way_or_gone_is_nothing_to_do():
     fleet = fleet_of(counted(1))
     fleet.sources = {"reader-1": (OLD,)}
     action = only(fleet.plan(counted(1)))
     assert (action.kind, action.subject, action.why) == ("learn", "reader-1", "sources: 1 new")
     assert str(action.changes[0]) == "spec.agents[reader-1].sources: [] → [/manifests/a.txt]"
-
-
-def test_a_source_that_changed_is_learned_again():
-    fleet = SimulatedFleet(sources={"reader-1": (OLD,)})
     fleet.apply(counted(1))
-    fleet.sources = {"reader-1": (NEW,)}
-    assert only(fleet.plan(counted(1))).why == "sources: 1 changed"
-
-
-def test_sources_that_are_still_being_learned_are_nothing_to_do():
-    fleet = SimulatedFleet(sources={"reader-1": (OLD,)})
-    fleet.apply(counted(1))
-    status = fleet.running["reader-1"].status.agents[0]
+    (status,) = fleet.running["reader-1"].status.agents
     with_status(fleet, "reader-1", agents=(msgspec.structs.replace(status, phase="learning", learned={}),))
     assert not fleet.plan(counted(1))
-
-
-def test_a_source_that_is_gone_is_nothing_to_do():
-    fleet = SimulatedFleet(sources={"reader-1": (OLD,)})
-    fleet.apply(counted(1))
+    with_status(fleet, "reader-1", agents=(status,))
+    fleet.sources = {"reader-1": (NEW,)}
+    assert only(fleet.plan(counted(1))).why == "sources: 1 changed"
     fleet.sources = {}
     assert not fleet.plan(counted(1))
 

@@ -41,6 +41,7 @@ def holds(found: FleetStatus, type: str) -> str:
 
 
 ADA, BOB = running("ada"), running("bob")
+UNDER_WAY = running("bob", pending=2, outbox=1, lag=4)
 
 
 def test_a_fleet_of_which_everything_is_of_use_is_ready() -> None:
@@ -55,14 +56,6 @@ def test_a_fleet_of_which_everything_is_of_use_is_ready() -> None:
         ("ada", "ready", True, 0),
         ("bob", "asleep", True, 3),
     ]
-
-
-def test_a_fleet_in_which_members_answer_late_is_not_green() -> None:
-    found = status(running("ada", late=("bob",)), BOB)
-
-    assert (found.phase, holds(found, "Members")) == ("Degraded", "False")
-    assert condition_of(found, "Members").reason == "MembersLate"
-    assert condition_of(found, "Members").message.startswith("bob: answers come late")
 
 
 def test_what_was_drained_is_away_by_order_and_alarms_nobody() -> None:
@@ -109,20 +102,71 @@ def test_nothing_is_green_over_an_agent_that_is_of_no_use(bob: Running | None, p
     assert agent.last_error
 
 
+STARTING = {"phase": "starting", "agent": "starting", "is_ready": False, "is_connected": False}
+PROVING = {"identity": "require"}
+LIMITED = WorkerConfig("team", "bob", "/home", "/run", HiveConfig("team"), (), (AgentConfig("bob", memory_mb=100),))
+
+
 @pytest.mark.parametrize(
-    "bob",
+    ("bob", "phase", "type", "held", "message"),
     [
-        Running("bob", 7),
-        running("bob", phase="starting", is_ready=False),
-        running("bob", agent="learning"),
-        running("bob", is_ready=False),
-        running("bob", phase="draining"),
+        (Running("bob", 7), "Progressing", "Ready", "False", ""),
+        (running("bob", phase="starting", is_ready=False), "Progressing", "Ready", "False", ""),
+        (running("bob", agent="learning"), "Progressing", "Ready", "False", ""),
+        (running("bob", is_ready=False), "Progressing", "Ready", "False", ""),
+        (running("bob", phase="draining"), "Progressing", "Ready", "False", ""),
+        (running("bob", **STARTING), "Progressing", "Ready", "False", ""),  # type: ignore[arg-type]
+        # One that starts in vain because its bus is gone is not on its way.
+        (running("bob", **STARTING, node_error="no route"), "Degraded", "Ready", "False", ""),  # type: ignore[arg-type]
+        (
+            running("bob", late=("ada",)),
+            "Degraded",
+            "Members",
+            "False",
+            "MembersLate: ada: answers come late",
+        ),
+        (running("bob", is_connected=False), "Degraded", "Connected", "False", ""),
+        (running("bob", is_ready=False, refusal="the bus takes nothing"), "Degraded", "WritesAccepted", "False", ""),
+        # An agent whose process failed has no source to blame.
+        (running("bob", phase="failed", agent="failed", error="wrong password"), "Degraded", "Learned", "True", ""),
+        (running("bob", agent="failed", error="b.txt: no text"), "Degraded", "Learned", "False", ""),
+        (replace(BOB, config=LIMITED, memory_bytes=150_000_000), "Degraded", "WithinLimits", "False", "bob takes 150 MB of 100"),
+        (replace(BOB, config=LIMITED, memory_bytes=90_000_000), "Ready", "WithinLimits", "True", ""),
+        # Facts under way are no fault, and of what was not proven or forgotten nobody is held up.
+        (UNDER_WAY, "Ready", "Replicated", "False", "bob: 4 behind, 1 to send, bob: 2 pending"),
+        (running("bob", **PROVING), "Ready", "Identity", "True", ""),
+        (
+            running("bob", **PROVING, unproven={"unsigned": 3, "forged": 1_200}),
+            *("Ready", "Identity", "False", "bob heard 1,200 forged, bob heard 3 unsigned"),
+        ),
+        (
+            running("bob", **PROVING, limited={TOO_MANY_BOOTS: 1_200}),
+            *("Ready", "Identity", "False", "bob forgot 1,200 × a boot of a node with too many"),
+        ),
     ],
 )
-def test_what_is_on_its_way_is_progress(bob: Running) -> None:
+def test_what_is_so_with_one_process_is_a_condition_and_the_phase_of_the_fleet_follows(
+    bob: Running, phase: str, type: str, held: str, message: str
+) -> None:
     found = status(ADA, bob)
-    assert found.phase == "Progressing"
-    assert holds(found, "Ready") == "False"
+    condition = condition_of(found, type)
+    assert (found.phase, condition.status) == (phase, held)
+    assert message in f"{condition.reason}: {condition.message}"
+
+
+def test_what_is_under_way_and_what_a_process_has_to_tell_is_told() -> None:
+    assert BOB.status is not None
+    found = status(ADA, UNDER_WAY, replace(BOB, process="cy", status=msgspec.structs.replace(BOB.status, notices=("no model",))))
+    assert (found.phase, found.pending, found.lag) == ("Ready", 2, 4)
+    assert [one.notices for one in found.processes] == [(), (), ("no model",)]
+
+
+def test_a_deleted_fleet_is_stopped_and_expects_nobody_but_only_once_nothing_of_it_runs() -> None:
+    deleted = FleetState(allocation=STATE.allocation, is_stopped=True)
+    found, ending = status(state=deleted), status(ADA, state=deleted)
+    assert (found.phase, found.agents, holds(found, "Ready")) == ("Stopped", (), "False")
+    assert (ending.phase, holds(ending, "Ready"), holds(ending, "Running")) == ("Progressing", "False", "False")
+    assert (condition_of(ending, "Running").reason, condition_of(ending, "Running").message) == ("NotEnded", "ada")
 
 
 def test_a_silent_process_leaves_unknown_what_only_it_could_say() -> None:
@@ -134,22 +178,6 @@ def test_a_silent_process_leaves_unknown_what_only_it_could_say() -> None:
         "Unknown",
         "True",
     ]
-
-
-def test_a_bus_that_is_gone_degrades_a_fleet_whose_processes_live() -> None:
-    found = status(ADA, running("bob", is_connected=False, is_ready=True))
-    assert (found.phase, holds(found, "Connected")) == ("Degraded", "False")
-
-
-def test_a_fleet_that_starts_in_vain_because_its_bus_is_gone_is_degraded_and_not_on_its_way() -> None:
-    waiting = {"phase": "starting", "agent": "starting", "is_ready": False, "is_connected": False}
-    assert status(ADA, running("bob", **waiting)).phase == "Progressing"  # type: ignore[arg-type]
-    assert status(ADA, running("bob", **waiting, node_error="no route")).phase == "Degraded"  # type: ignore[arg-type]
-
-
-def test_a_fleet_of_which_everything_answers_and_nothing_can_be_written_is_degraded() -> None:
-    found = status(ADA, running("bob", is_ready=False, refusal="the bus takes nothing: its memory is full"))
-    assert (found.phase, holds(found, "WritesAccepted")) == ("Degraded", "False")
 
 
 def test_agents_that_nobody_can_reach_are_not_called_ready() -> None:
@@ -175,45 +203,6 @@ def test_a_condition_is_as_old_as_its_last_change() -> None:
     assert since("Running", early, late) == 1_000
 
 
-def test_an_agent_whose_process_failed_has_no_source_to_blame() -> None:
-    found = status(ADA, running("bob", phase="failed", agent="failed", error="redis: wrong password"))
-    assert (holds(found, "Ready"), holds(found, "Learned")) == ("False", "True")
-    assert holds(status(ADA, running("bob", agent="failed", error="b.txt: no text")), "Learned") == "False"
-
-
-def test_facts_under_way_are_told_and_are_no_fault() -> None:
-    found = status(ADA, running("bob", pending=2, outbox=1, lag=4))
-    assert (found.phase, found.pending, found.lag) == ("Ready", 2, 4)
-    assert condition_of(found, "Replicated").message == "bob: 4 behind, 1 to send, bob: 2 pending"
-
-
-def test_a_process_beyond_its_limit_is_named() -> None:
-    agents = (AgentConfig("bob", memory_mb=100),)
-    config = WorkerConfig("team", "bob", "/home", "/run", HiveConfig("team"), (), agents)
-    found = status(ADA, replace(BOB, config=config, memory_bytes=150_000_000))
-
-    limits = condition_of(found, "WithinLimits")
-    assert (found.phase, limits.status, limits.message) == ("Degraded", "False", "bob takes 150 MB of 100")
-    assert holds(status(ADA, replace(BOB, config=config, memory_bytes=90_000_000)), "WithinLimits") == "True"
-
-
-def test_what_a_process_has_to_tell_and_stops_nothing_is_told() -> None:
-    assert BOB.status is not None
-    found = status(ADA, replace(BOB, status=msgspec.structs.replace(BOB.status, notices=("keyword search only",))))
-    assert (found.phase, [one.notices for one in found.processes]) == ("Ready", [(), ("keyword search only",)])
-
-
-def test_a_deleted_fleet_is_stopped_and_expects_nobody() -> None:
-    found = status(state=FleetState(allocation=STATE.allocation, is_stopped=True))
-    assert (found.phase, found.agents, holds(found, "Ready")) == ("Stopped", (), "False")
-
-
-def test_a_deleted_fleet_is_not_ready_as_long_as_something_of_it_runs() -> None:
-    found = status(ADA, state=FleetState(allocation=STATE.allocation, is_stopped=True))
-    assert (found.phase, holds(found, "Ready"), holds(found, "Running")) == ("Progressing", "False", "False")
-    assert [(one.reason, one.message) for one in found.conditions if one.type == "Running"] == [("NotEnded", "ada")]
-
-
 def test_a_process_that_should_be_gone_is_shown_as_long_as_it_runs() -> None:
     found = status(ADA, BOB, running("old"))
     assert [one.name for one in found.processes] == ["ada", "bob", "old"]
@@ -223,28 +212,3 @@ def test_a_process_that_should_be_gone_is_shown_as_long_as_it_runs() -> None:
 def test_a_long_list_of_reasons_is_cut_to_a_line() -> None:
     found = status(state=FleetState(allocation={name: {name: (name,)} for name in [f"r-{number}" for number in range(20)]}))
     assert condition_of(found, "Ready").message.endswith("and 15 more")
-
-
-def proven(**heard: int) -> Running:
-    node = NodeStatus("bob", is_ready=True, identity="require", unproven=dict(heard))
-    assert BOB.status is not None
-    return replace(BOB, status=msgspec.structs.replace(BOB.status, nodes=(node,)))
-
-
-def test_where_members_prove_who_they_are_what_was_not_proven_is_named_and_nobody_is_held_up() -> None:
-    assert holds(status(ADA, proven()), "Identity") == "True"
-    found = status(ADA, proven(unsigned=3, forged=1_200))
-    identity = condition_of(found, "Identity")
-
-    assert (identity.status, identity.message) == ("False", "bob heard 1,200 forged, bob heard 3 unsigned")
-    assert found.phase == "Ready"
-
-
-def test_what_a_member_said_beyond_a_limit_and_is_forgotten_is_named_and_nobody_is_held_up() -> None:
-    node = NodeStatus("bob", is_ready=True, identity="require", limited={TOO_MANY_BOOTS: 1_200})
-    assert BOB.status is not None
-    found = status(ADA, replace(BOB, status=msgspec.structs.replace(BOB.status, nodes=(node,))))
-    identity = condition_of(found, "Identity")
-
-    assert (identity.status, identity.message) == ("False", "bob forgot 1,200 × a boot of a node with too many")
-    assert found.phase == "Ready"

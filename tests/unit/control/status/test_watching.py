@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind.control.controller import HiveController
 from hive_mind.control.state import FleetFolder, FleetLocked, Restarts, fleet_lock
-from tests.unit.control.applying import FLAT, agents, apply, source
+from tests.unit.control.applying import agents, apply, founded, source
 from tests.unit.control.fake_platform import World, played, surroundings
 
 pytestmark = pytest.mark.usefixtures("no_disk")
@@ -40,21 +40,8 @@ async def until(is_so: Callable[[], bool], world: World | None = None) -> None:
 
 
 @played
-async def test_a_crashed_process_is_started_again_and_counted(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
-
-    async with watching(tmp_path, world):
-        world.crash("bob")
-        await until(lambda: "bob" in world.alive)
-
-    assert FleetFolder(tmp_path, "team").state().restarts["bob"].count == 1
-
-
-@played
 async def test_one_that_crashes_again_and_again_is_started_ever_later(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     world.broken = {"bob"}
     world.crash("bob")
     began_s = world.now_s
@@ -70,8 +57,7 @@ async def test_one_that_crashes_again_and_again_is_started_ever_later(tmp_path: 
 
 @played
 async def test_a_clock_that_was_set_back_keeps_nothing_from_being_started(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     folder = FleetFolder(tmp_path, "team")
     day_ms = 24 * 60 * 60 * 1000
     ahead = Restarts(2, int(world.now_s * 1000) + day_ms, int(world.now_s * 1000) + day_ms + 4000, 2)
@@ -83,23 +69,8 @@ async def test_a_clock_that_was_set_back_keeps_nothing_from_being_started(tmp_pa
 
 
 @played
-async def test_a_drained_process_is_not_brought_back_by_a_watcher(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
-    async with HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
-        await controller.drain("cy")
-
-    async with watching(tmp_path, world):
-        world.crash("bob")
-        await until(lambda: "bob" in world.alive)
-
-    assert "cy" not in world.alive
-
-
-@played
-async def test_a_watcher_that_is_started_again_goes_on_counting(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+async def test_a_crashed_process_is_started_again_and_counted_also_by_a_watcher_that_is_started_again(tmp_path: Path) -> None:
+    world = await founded(tmp_path)
     for count in (1, 2):
         world.crash("bob")
         async with watching(tmp_path, world):
@@ -109,8 +80,7 @@ async def test_a_watcher_that_is_started_again_goes_on_counting(tmp_path: Path) 
 
 @played
 async def test_a_process_that_hangs_is_ended_and_started_again(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     world.processes["bob"].is_silent = True
     pid = world.processes["bob"].pid
 
@@ -123,8 +93,7 @@ async def test_a_process_that_hangs_is_ended_and_started_again(tmp_path: Path) -
 
 @played
 async def test_what_an_interrupted_apply_began_is_finished(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     world.learn("cy", "fact")
     FleetFolder(tmp_path, "team").keep_manifest(source(tmp_path, agents("ada", "bob")).text, 1)
 
@@ -151,8 +120,7 @@ async def test_what_does_not_help_is_tried_ever_more_seldom(tmp_path: Path) -> N
 
 @played
 async def test_a_broken_manifest_is_told_once_and_does_not_end_it(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     folder = FleetFolder(tmp_path, "team")
     text = folder.manifest_text()
     folder.manifest.write_text("kind: Hive\nnonsense")
@@ -168,8 +136,7 @@ async def test_a_broken_manifest_is_told_once_and_does_not_end_it(tmp_path: Path
 
 @played
 async def test_it_waits_while_somebody_else_changes_the_fleet(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
     folder = FleetFolder(tmp_path, "team")
 
     async with watching(tmp_path, world) as said:
@@ -183,12 +150,12 @@ async def test_it_waits_while_somebody_else_changes_the_fleet(tmp_path: Path) ->
 
 @played
 async def test_a_deleted_or_drained_process_is_not_brought_back(tmp_path: Path) -> None:
-    world = World()
-    await apply(tmp_path, world, source(tmp_path, FLAT))
+    world = await founded(tmp_path)
 
     async with watching(tmp_path, world), HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
         await _patiently(controller.drain, "cy")
-        await asyncio.sleep(0.1)
+        world.crash("bob")
+        await until(lambda: "bob" in world.alive)
         assert set(world.alive) == {"ada", "bob"}
         await _patiently(controller.delete)
         await asyncio.sleep(0.1)
