@@ -13,15 +13,10 @@ A, B = b"actor--a", b"actor--b"
 SIDES = st.lists(st.integers(1, 30).map(lambda counter: dot(b"8 bytes!", counter)), max_size=30, unique=True)
 
 
-def test_dots_in_a_row_are_one_number():
+def test_dots_in_a_row_are_one_number_and_those_beyond_a_gap_wait_until_it_is_closed():
     context = Context()
-    context.add_all([dot(A, 1), dot(A, 2), dot(A, 3)])
-    assert (dict(context.up_to), context.beyond) == ({A: 3}, frozenset())
-
-
-def test_dots_beyond_a_gap_wait_until_it_is_closed():
-    context = Context({A: 1}, [dot(A, 3), dot(A, 4), dot(B, 2)])
-    assert context.beyond == {dot(A, 3), dot(A, 4), dot(B, 2)}
+    context.add_all([dot(A, 1), dot(A, 3), dot(A, 4), dot(B, 2)])
+    assert (dict(context.up_to), context.beyond) == ({A: 1}, {dot(A, 3), dot(A, 4), dot(B, 2)})
     assert not context.covers(dot(A, 2))
     assert context.add(dot(A, 2))
     assert (dict(context.up_to), context.beyond) == ({A: 4}, {dot(B, 2)})

@@ -79,7 +79,9 @@ def test_names_are_told_without_a_key(folder: Path) -> None:
 
 def test_wherever_a_file_was_cut_off_it_is_told_and_nothing_is_changed(folder: Path) -> None:
     body = file_of(folder).read_bytes()
-    for length in range(len(body.rstrip()) - 1):
+    whole = len(body.rstrip())
+    # Everywhere at its ends, and in every third place between them.
+    for length in (*range(10), *range(10, whole - 10, 3), *range(whole - 10, whole - 1)):
         file_of(folder).write_bytes(body[:length])
         for change in CHANGES:
             with pytest.raises(CredentialUnreadable, match=r"damaged: restore a copy"):
@@ -88,7 +90,7 @@ def test_wherever_a_file_was_cut_off_it_is_told_and_nothing_is_changed(folder: P
 
 
 def flips(body: bytes) -> Iterator[bytes]:
-    for at in range(len(body)):
+    for at in range(0, len(body), 2):
         yield body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
 
 
@@ -105,7 +107,7 @@ def test_wherever_a_bit_flips_nothing_false_is_given_out(folder: Path) -> None:
         # None: its name is another one now, and under that it can't be had.
         assert found is None or found.reveal() == KEPT["tickets"]
     # What hit the other one and its check.
-    assert len(body) * 0.3 < harmless < len(body) * 0.8
+    assert len(body) * 0.15 < harmless < len(body) * 0.4
 
 
 def test_a_damaged_one_is_kept_until_it_is_set_anew_and_the_others_go_on(folder: Path) -> None:

@@ -12,7 +12,7 @@ from hive_mind.store import AddFact, sqlite
 from tests.builders import fact
 from tests.chance import seed_of_this_run
 
-FLIPS, PAGE_BYTES = 60, 4096
+FLIPS, PAGE_BYTES = 30, 4096
 FACTS = [fact(f"Pump {n} is red.") for n in range(20)]
 
 

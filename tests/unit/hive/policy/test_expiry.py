@@ -35,15 +35,11 @@ def test_a_fact_from_the_future_has_not_faded():
     assert confidence_now(0.7, Stamp(HIVE_MS + HOUR_MS), HIVE_MS, ON) == 0.7
 
 
-def test_without_its_authors_clock_a_time_to_live_is_counted_from_when_it_was_first_seen():
+def test_without_its_authors_clock_a_time_to_live_is_counted_from_when_it_was_first_seen_and_so_is_the_grace():
     relative = said(ttl_ms=HOUR_MS)
     assert not is_expired(relative, SEEN_NOW - HOUR_MS + 1, HIVE_MS, NOW)
     assert is_expired(relative, SEEN_NOW - HOUR_MS, HIVE_MS, NOW)
     assert is_expired(relative, SEEN_NOW - HOUR_MS, HIVE_MS, Now(wall_ms=-(10**15), mono_ms=NOW.mono_ms))
-
-
-def test_the_grace_holds_for_time_counted_from_first_sight_too():
-    relative = said(ttl_ms=HOUR_MS)
     assert not is_expired(relative, SEEN_NOW - HOUR_MS - ON.grace_ms + 1, None, NOW, ON.grace_ms)
     assert is_expired(relative, SEEN_NOW - HOUR_MS - ON.grace_ms, None, NOW, ON.grace_ms)
 

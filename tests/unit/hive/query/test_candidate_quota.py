@@ -64,6 +64,7 @@ def test_who_gave_all_it_was_asked_for_and_nothing_too_weak_is_asked_for_more():
     assert set(depths(scatter.start(0)).values()) == {FIRST}
 
     assert depths(answered_but_for(scatter)) == {"a0": DEPTH}
+    assert scatter.take("a0", reply("s0", FIRST, FIRST, 0.9), 8) == [], "a first answer that comes twice is not the longer one"
     assert not scatter.is_done
     scatter.take("a0", reply("s0", 60, DEPTH, 0.9), 9)
 
@@ -83,18 +84,6 @@ def test_who_has_no_more_than_the_others_is_asked_once():
 
     assert scatter.is_done
     assert scatter.gathered().requests == SETS
-
-
-def test_a_first_answer_that_comes_twice_is_not_the_longer_one():
-    scatter = scatter_of()
-    scatter.start(0)
-    answered_but_for(scatter)
-
-    assert scatter.take("a0", reply("s0", FIRST, FIRST, 0.9), 8) == []
-
-    assert not scatter.is_done
-    scatter.take("a0", reply("s0", 60, DEPTH, 0.9), 9)
-    assert "s0/059" in scatter.gathered().pool.ids
 
 
 def test_where_the_longer_answer_stays_out_another_replica_gives_it():

@@ -137,23 +137,17 @@ def test_there_is_time_for_many_pages_and_an_end_to_crumbs():
     assert scatter.gathered().missing == ("p2",)
 
 
-def test_what_was_not_asked_for_changes_nothing():
+def test_what_was_not_asked_for_changes_nothing_nor_does_a_reply_after_the_end():
     scatter = listing()
     scatter.start(0)
 
     assert scatter.take("n9", reply("set0", fact("forged", 1)), 1) == []
     assert scatter.take("n0", reply("no such set", fact("forged", 1)), 1) == []
     assert scatter.take("n0", FactsReply("q", ()), 1) == []
-
     assert scatter.gathered().facts == ()
 
-
-def test_a_reply_after_the_end_changes_nothing():
-    scatter = listing()
-    scatter.start(0)
     scatter.tick(1_000)
     assert scatter.is_done
-
     assert scatter.take("n0", reply("set0", fact("late", 1)), 1_001) == []
     assert scatter.gathered().facts == ()
 

@@ -44,22 +44,14 @@ def agents(share: PartitionReplica) -> list[str]:
     return sorted(given.assertion.agent for given in share.all_sealed())
 
 
-def test_nobody_writes_under_the_dots_of_another_node() -> None:
-    share, court_here = here(), court(BOB, "bob")
-    taken = share.take([said("bob", BOB_SAYS)], (), heads(), court_here)
-    assert taken.refused == {"a dot of another node's": 1}
-    share.take([said("ada", ADA_SAYS)], (), (), court_here)
-    assert agents(share) == ["ada"]
+def test_nobody_writes_under_the_dots_of_another_node_and_those_of_nobody_known_wait_for_the_head_of_their_node() -> None:
+    share, court_here, refused = here(), court(BOB, "bob"), "a dot of another node's"
+    both = [said("bob", BOB_SAYS), said("ada", ADA_SAYS)]
 
-
-def test_what_lies_under_a_dot_of_nobody_known_waits_for_the_head_of_its_node() -> None:
-    share, court_here = here(), court(BOB, "bob")
-
-    assert share.take([said("bob", BOB_SAYS), said("ada", ADA_SAYS)], (), (), court_here).refused == {
-        "a dot of another node's": 2
-    }
+    assert share.take(both, (), (), court_here).refused == {refused: 2}
     assert agents(share) == []
-    share.take([said("bob", BOB_SAYS), said("ada", ADA_SAYS)], (), heads(), court_here)
+    assert share.take(both[:1], (), heads(), court_here).refused == {refused: 1}
+    share.take(both, (), heads(), court_here)
     assert agents(share) == ["ada"]
 
 

@@ -6,15 +6,6 @@ from benchmarks.disputes import PARTS, figures, pairs
 from hive_mind.hive.trust.contradiction import conflicts, corrects
 from hive_mind.model.evidence import Statement
 
-OF_DIFFERENT_THINGS = [
-    ("Alert 12: threshold 80 %.", "Alert 13: threshold 90 %."),
-    ("The table users_3 has 40 rows.", "The table users_8 has 52 rows."),
-    ("Patient A takes 500 mg a day.", "Patient B takes 850 mg a day."),
-    ("Ferry A leaves at 07:15.", "Ferry B leaves at 07:45."),
-    ("Column a is nullable.", "Column b is not nullable."),
-    ("Pumpe 3 läuft mit 1450 Umdrehungen.", "Pumpe 4 läuft mit 1800 Umdrehungen."),
-]
-
 
 def said(content: str, concept: str = "Gateway", speaker: str = "", said_at: str = "") -> Statement:
     return Statement(f"{speaker}: {content}" if speaker else content, concept, said_at, speaker)
@@ -59,6 +50,10 @@ def said(content: str, concept: str = "Gateway", speaker: str = "", said_at: str
         ("In 2023 the revenue was 5 million.", "In 2023 the revenue was 6 million."),
         ("The temperature is -5 degrees.", "The temperature is 5 degrees."),
         ("Alice moved to Berlin last spring.", "In spring, Alice moved to Munich."),
+        # Texts without spaces.
+        ("ゲートウェイはポート8443で待ち受けます。", "ゲートウェイはポート9443で待ち受けます。"),
+        ("保存期間は30日です。", "保存期間は90日です。"),
+        ("网关的端口是8443。", "网关的端口是9443。"),
     ],
 )
 def test_statements_that_can_not_both_be_true_conflict(one, other):
@@ -109,6 +104,18 @@ def test_statements_that_can_not_both_be_true_conflict(one, other):
         ("The cat sat on the mat.", "Quarterly revenue grew by ten percent."),
         ("", "The gateway listens on port 8443."),
         ("…", "!"),
+        # Names and numbers that tell things apart, with and without spaces.
+        ("Alert 12: threshold 80 %.", "Alert 13: threshold 90 %."),
+        ("The table users_3 has 40 rows.", "The table users_8 has 52 rows."),
+        ("Patient A takes 500 mg a day.", "Patient B takes 850 mg a day."),
+        ("Ferry A leaves at 07:15.", "Ferry B leaves at 07:45."),
+        ("Column a is nullable.", "Column b is not nullable."),
+        ("Pumpe 3 läuft mit 1450 Umdrehungen.", "Pumpe 4 läuft mit 1800 Umdrehungen."),
+        ("ゲートウェイはポート8443で待ち受けます。", "バックアップは毎日午前3時に実行されます。"),
+        ("バックアップは毎日午前3時に実行されます。", "保存期間は30日です。"),
+        ("サーバー12は東京にあります。", "サーバー13は大阪にあります。"),
+        ("网关的端口是8443。", "备份保留30天。"),
+        ("服务器12是主机。", "服务器13是备机。"),
     ],
 )
 def test_statements_that_may_both_be_true_do_not(one, other):
@@ -188,35 +195,6 @@ def test_two_speakers_speak_of_themselves_but_of_one_gateway():
 def test_a_document_is_no_statement():
     long = "The gateway listens on port 8443. " * 100
     assert not conflicts(said(long), said(long.replace("8443", "9443")))
-
-
-@pytest.mark.parametrize(("one", "other"), OF_DIFFERENT_THINGS)
-def test_names_and_numbers_that_tell_things_apart_are_no_values(one: str, other: str):
-    assert not conflicts(Statement(one, "things"), Statement(other, "things"))
-
-
-UNSPACED_APART = [
-    ("ゲートウェイはポート8443で待ち受けます。", "バックアップは毎日午前3時に実行されます。"),
-    ("バックアップは毎日午前3時に実行されます。", "保存期間は30日です。"),
-    ("サーバー12は東京にあります。", "サーバー13は大阪にあります。"),
-    ("网关的端口是8443。", "备份保留30天。"),
-    ("服务器12是主机。", "服务器13是备机。"),
-]
-UNSPACED_DISPUTED = [
-    ("ゲートウェイはポート8443で待ち受けます。", "ゲートウェイはポート9443で待ち受けます。"),
-    ("保存期間は30日です。", "保存期間は90日です。"),
-    ("网关的端口是8443。", "网关的端口是9443。"),
-]
-
-
-@pytest.mark.parametrize(("one", "other"), UNSPACED_APART)
-def test_texts_without_spaces_with_numbers_in_them_are_not_disputed_for_that(one: str, other: str):
-    assert not conflicts(Statement(one, "memo"), Statement(other, "memo"))
-
-
-@pytest.mark.parametrize(("one", "other"), UNSPACED_DISPUTED)
-def test_two_values_in_texts_without_spaces_are_disputed(one: str, other: str):
-    assert conflicts(Statement(one, "memo"), Statement(other, "memo"))
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -17,7 +17,7 @@ from hive_mind.journal import sqlite
 from hive_mind.journal.sqlite import FORMAT
 from tests.chance import seed_of_this_run
 
-FLIPS = 150
+FLIPS = 100
 RECORDS = [Put("assertion", b"all\0%013d" % number, b"The pump is red. %d " % number * 20) for number in range(200)]
 
 

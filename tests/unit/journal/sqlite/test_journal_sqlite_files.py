@@ -39,11 +39,6 @@ def contents(path: Path) -> list[Put]:
     return asyncio.run(written(path))
 
 
-def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
-    asyncio.run(written(tmp_path / "node.sqlite", A_RECORD))
-    assert contents(tmp_path / "node.sqlite") == [A_RECORD]
-
-
 async def test_folder_and_file_are_made_for_their_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "node.sqlite"
 
@@ -160,32 +155,22 @@ def test_the_file_says_whose_it_is(tmp_path: Path) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-async def test_a_full_disk_refuses_whole_writes_and_the_journal_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    path = tmp_path / "node.sqlite"
+async def test_a_full_disk_refuses_whole_writes_and_no_neighbour_that_fits_and_the_journal_goes_on_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    path, later = tmp_path / "node.sqlite", Put("dots", b"later", b"")
     big = [Put("dots", n.to_bytes(2, "big"), os.urandom(100_000)) for n in range(40)]
 
     journal = await sqlite.open(path)
-    await journal.write([A_RECORD])
-    with files_of_at_most(1_000_000), pytest.raises(BackendError, match="nothing of this was written: check the disk"):
-        await journal.write(big)
-    assert await journal.load() == [A_RECORD]
-    await journal.write([Put("dots", b"later", b"")])
-    await journal.close()
-    assert await written(path) == [A_RECORD, Put("dots", b"later", b"")]
-
-
-async def test_a_write_that_fits_is_not_refused_for_a_neighbour_that_does_not(tmp_path: Path) -> None:
-    big = [Put("dots", n.to_bytes(2, "big"), os.urandom(100_000)) for n in range(40)]
-
-    journal = await sqlite.open(tmp_path / "node.sqlite")
     with files_of_at_most(1_000_000):
-        results = await asyncio.gather(journal.write([A_RECORD]), journal.write(big), return_exceptions=True)
-    kept = await journal.load()
+        written_at, refused = await asyncio.gather(journal.write([A_RECORD]), journal.write(big), return_exceptions=True)
+    assert written_at is None
+    assert isinstance(refused, BackendError)
+    assert "nothing of this was written: check the disk" in str(refused)
+    assert await journal.load() == [A_RECORD]
+    await journal.write([later])
     await journal.close()
-    results, kept = (list(results), kept)
-    assert results[0] is None
-    assert isinstance(results[1], BackendError)
-    assert kept == [A_RECORD]
+    assert await written(path) == [A_RECORD, later]
 
 
 async def test_writes_that_wait_together_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,17 +62,19 @@ async def test_every_text_comes_through_a_bulk_copy_and_a_single_row_unchanged(t
 
 
 async def test_an_episode_larger_than_a_bulk_copy_takes_is_kept_whole(tmp_path):
-    text = "é\x01" * (12 << 20)
+    # As JSON, 40 MB: more than Kuzu's reader takes.
+    text = "é\x01" * (5 << 20)
     async with Graph(await written(tmp_path, [AddEpisode(an_episode("large", text)), *facts("a")])) as graph:
         assert (await graph.query("MATCH (e:Episode) RETURN size(e.text)")).rows == ((len(text),),)
 
 
-async def test_any_kind_may_be_linked_to_any_kind(tmp_path):
+async def test_an_empty_record_has_an_empty_graph_and_any_kind_may_be_linked_to_any_kind(tmp_path):
     things = {"Fact": fact_id("a"), "Episode": "e1", "Entity": entity_id("n")}
     made = [*facts("a"), AddEpisode(an_episode("e1")), named("n")]
     links = [Link(relation, start, end) for relation in Relation for start in things.values() for end in things.values()]
 
     async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
+        assert await content_of(graph) == ({}, set())
         await store.write([*made, *links[:20]])
         assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
         await store.write(links[20:])
@@ -80,12 +82,7 @@ async def test_any_kind_may_be_linked_to_any_kind(tmp_path):
     assert len(links) == 36
 
 
-async def test_an_empty_record_has_an_empty_graph(tmp_path):
-    async with Graph(await written(tmp_path, [])) as graph:
-        assert await content_of(graph) == ({}, set())
-
-
-async def test_whatever_changes_in_its_record_the_graph_follows(tmp_path, notices):
+async def test_whatever_changes_in_its_record_the_graph_follows_and_what_is_no_part_of_it_changes_nothing(tmp_path, notices):
     new = a_fact("new")
     steps = [
         [AddFact(new)],
@@ -98,6 +95,10 @@ async def test_whatever_changes_in_its_record_the_graph_follows(tmp_path, notice
     async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
         await store.write(pump())
         await graph.query("RETURN 1")
+        before = (tmp_path / "graph.kuzu").stat().st_mtime_ns
+        await store.write([PutVector("m", "k", np.ones(4, np.float32))])
+        await graph.query("RETURN 1")
+        assert (tmp_path / "graph.kuzu").stat().st_mtime_ns == before
         for step in steps:
             await store.write(step)
             assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
@@ -118,17 +119,6 @@ def test_a_record_that_was_set_back_and_written_to_again_has_its_own_graph(tmp_p
     asyncio.run(grown("first"))
     restore(copy, record)
     asyncio.run(grown("other"))
-
-
-async def test_what_is_no_part_of_the_graph_leaves_its_file_alone(tmp_path, notices):
-    async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
-        await store.write(pump())
-        await graph.query("RETURN 1")
-        before = (tmp_path / "graph.kuzu").stat()
-        await store.write([PutVector("m", "k", np.ones(4, np.float32))])
-        await graph.query("RETURN 1")
-        assert (tmp_path / "graph.kuzu").stat() == before or (tmp_path / "graph.kuzu").stat().st_mtime_ns == before.st_mtime_ns
-    assert len(notices()) == 1
 
 
 def test_a_damaged_row_of_the_record_is_missing_with_its_edges_and_all_else_is_there(tmp_path, notices):

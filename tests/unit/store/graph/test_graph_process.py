@@ -27,10 +27,15 @@ def record(tmp_path):
     return asyncio.run(written(tmp_path, pump()))
 
 
-async def test_it_starts_at_the_first_question_and_ends_with_the_graph(record):
+async def test_it_starts_at_the_first_question_again_where_it_was_killed_and_ends_with_the_graph(record):
     graph = Graph(record)
     assert graph._child is None
     await graph.query("RETURN 1")
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in record.parent.glob("graph.*")}
+    assert modes == dict.fromkeys(("graph.json", "graph.kuzu", "graph.kuzu.lock", "graph.txt"), "0o600"), "others may read it"
+
+    graph._child.process.kill()
+    assert (await graph.query("RETURN 2")).rows == ((2,),)
     child = psutil.Process(graph._child.process.pid)
     await graph.close()
     await graph.close()
@@ -47,13 +52,6 @@ async def test_idle_it_ends_by_itself_and_the_next_question_starts_another(recor
         assert (await graph.query("RETURN 2")).rows == ((2,),)
         assert graph._child.process is not first
     assert len(caplog.records) == 1, "the database itself stays"
-
-
-async def test_killed_between_questions_it_is_started_again(record):
-    async with Graph(record) as graph:
-        await graph.query("RETURN 1")
-        graph._child.process.kill()
-        assert (await graph.query("RETURN 2")).rows == ((2,),)
 
 
 def test_killed_at_every_try_it_is_given_up_with_a_word_on_what_to_do(record, monkeypatch):
@@ -100,27 +98,21 @@ def test_when_its_parent_is_killed_it_ends_in_the_middle_of_a_question(record):
     assert gone == [child]
 
 
-async def test_a_question_that_is_given_up_leaves_no_answer_for_the_next_one(record):
+async def test_each_of_many_tasks_gets_its_own_answer_also_after_a_question_that_was_given_up(record):
     async with Graph(record) as graph:
         await graph.query("RETURN 1")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await graph.query(ENDLESS)
-        assert (await graph.query("RETURN 2")).rows == ((2,),)
-
-
-async def test_many_tasks_ask_at_once_and_each_gets_its_own_answer(record):
-    async with Graph(record) as graph:
-        assert [answer.rows for answer in (await asyncio.gather(*(graph.query(f"RETURN {number}") for number in range(20))))] == [
-            ((number,),) for number in range(20)
-        ]
+        answers = await asyncio.gather(*(graph.query(f"RETURN {number}") for number in range(20)))
+        assert [answer.rows for answer in answers] == [((number,),) for number in range(20)]
 
 
 async def test_two_graphs_of_one_record_follow_it_side_by_side(tmp_path):
     async with kept(tmp_path) as store:
         await store.write([*pump(), *facts(*(f"fact {n}" for n in range(500)))])
         async with Graph(tmp_path / "memory.sqlite") as one, Graph(tmp_path / "memory.sqlite") as other:
-            for number in range(4):
+            for number in range(2):
                 await store.write(facts(f"new {number}"))
                 found = await asyncio.gather(*(content_of(graph) for graph in (one, other)))
                 assert found == [content_of_record(tmp_path / "memory.sqlite")] * 2
@@ -171,14 +163,3 @@ async def test_without_a_record_it_is_told_and_nothing_is_made(tmp_path):
 def test_a_path_too_long_to_look_for_is_refused(record):
     with pytest.raises(InvalidInput, match="give 1 to 6"):
         asyncio.run(Graph(record).path("Ines", "Pump D4", max_length=7))
-
-
-async def test_nobody_else_may_read_what_it_makes(record):
-    async with Graph(record) as graph:
-        await graph.query("RETURN 1")
-    assert {path.name: oct(path.stat().st_mode & 0o777) for path in record.parent.glob("graph.*")} == {
-        "graph.json": "0o600",
-        "graph.kuzu": "0o600",
-        "graph.kuzu.lock": "0o600",
-        "graph.txt": "0o600",
-    }
