@@ -15,7 +15,7 @@ from hive_mind.goals.condition import Condition
 from hive_mind.goals.functions import FUNCTIONS
 from tests.unit.goals.attacks import ALL
 
-COUNT = int(os.environ.get("HIVE_CONDITIONS", "4000"))
+COUNT = int(os.environ.get("HIVE_CONDITIONS", "1500"))
 SEED = 20261123
 NAMES = {
     "result": {"code": "eval(1)", "n": 3, "rows": [{"a": 1}, {"b": [None, 2.5]}]},

@@ -71,10 +71,16 @@ GRADES = {name: signal is not None and signal.state == "given" and "k" in signal
 STOPS = {"violated", "broken constraint", "broken rule"}
 
 
+RULE_SETS = {name: RuleSet(rules) for name, rules in RULES.items()}
+GOALS = {
+    (constraint, criterion): Goal(id="g", success_criteria=CRITERIA[criterion], constraints=CONSTRAINTS[constraint])
+    for constraint, criterion in product(CONSTRAINTS, CRITERIA)
+}
+
+
 @cache
 def judged(names: tuple[str, ...], unattended: str = "escalate") -> Judgment:
     rule, constraint, criterion, custom, model = names
-    goal = Goal(id="g", success_criteria=CRITERIA[criterion], constraints=CONSTRAINTS[constraint])
     settings = JudgeSettings(
         has_custom=CUSTOM[custom] is not None,
         has_model=MODEL[model] is not None,
@@ -82,7 +88,7 @@ def judged(names: tuple[str, ...], unattended: str = "escalate") -> Judgment:
     )
     given: list[Signal] = []
     for _ in range(3):
-        found = next_judgment(Case({"text": "x"}, goal), RuleSet(RULES[rule]), settings, given)
+        found = next_judgment(Case({"text": "x"}, GOALS[constraint, criterion]), RULE_SETS[rule], settings, given)
         if isinstance(found, Judgment):
             return found
         signal = {"custom": CUSTOM[custom], "model": MODEL[model]}[found.signal]
@@ -134,8 +140,8 @@ def test_what_is_missing_or_broken_is_escalated_with_its_reason() -> None:
 @pytest.mark.parametrize("unattended", ["hold", "accept"])
 def test_where_nobody_attends_hard_constraints_and_what_broke_wait_all_the_same(unattended: str) -> None:
     for names in ALL:
-        attended, found = judged(names), judged(names, unattended)
-        if found.action is ACCEPT and attended.action is not ACCEPT:
+        attended = judged(names)
+        if attended.action is not ACCEPT and (found := judged(names, unattended)).action is ACCEPT:
             assert unattended == "accept", names
             assert (found.cause, found.confidence) == ("unattended", None), names
             assert attended.cause in ("missing", "threshold", "disagreement") or "nobody graded" in attended.reasoning, names

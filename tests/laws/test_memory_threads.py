@@ -22,7 +22,7 @@ from tests.builders import BagOfWords, Home
 
 THREADS = 8
 # Of each thread; 12,500 make 100,000.
-CALLS = int(os.environ.get("HIVE_THREAD_CALLS", "25"))
+CALLS = int(os.environ.get("HIVE_THREAD_CALLS", "10"))
 
 
 def calls_of(memory: Memory, thread: int) -> list[Callable[[], Coroutine[Any, Any, object]]]:

@@ -2,6 +2,7 @@
 
 import random
 from hashlib import blake2b
+from itertools import product
 
 import numpy as np
 import pytest
@@ -91,8 +92,9 @@ def test_dealt_to_shards_in_any_way_facts_rank_as_in_one_index(texts, query, sha
     shared = with_statistics(probe, parts)
     merged = merge_pools([part.pool(shared) for part in parts], probe.depth)
 
-    for limit in (1, 5, 50):
-        assert ranking(merged, limit, method) == ranking(whole.pool(probe), limit, method)
+    # Ranks are given by the coordinator, so shards do not matter to them either.
+    for limit, settings in product((1, 5, 50), (None, RRF)):
+        assert ranking(merged, limit, method, settings) == ranking(whole.pool(probe), limit, method, settings)
 
 
 @given(TEXTS, QUERIES, st.integers(1, 50), st.sampled_from(["hybrid", "keyword", "vector"]))
@@ -100,19 +102,6 @@ def test_who_wants_to_look_at_more_of_them_gets_the_same_first_ones(texts, query
     pool = index_of(texts).pool(probe_of(query))
     for settings in (RankingSettings(), RRF):
         assert ranking(pool, 50, method, settings)[:limit] == ranking(pool, limit, method, settings)
-
-
-@given(TEXTS, QUERIES, st.integers(1, 6), st.integers(1, 60), st.randoms(use_true_random=False))
-def test_ranks_are_given_by_the_coordinator_so_shards_do_not_matter_to_them_either(texts, query, shards, limit, chance):
-    dealt: list[list[str]] = [[] for _ in range(shards)]
-    for text in texts:
-        chance.choice(dealt).append(text)
-    parts, probe = [index_of(some) for some in dealt], probe_of(query)
-
-    shared = with_statistics(probe, parts)
-    merged = merge_pools([part.pool(shared) for part in parts], probe.depth)
-
-    assert ranking(merged, limit, "hybrid", RRF) == ranking(index_of(texts).pool(probe), limit, "hybrid", RRF)
 
 
 @given(TEXTS, QUERIES, st.integers(1, 5), st.integers(1, 50), st.randoms(use_true_random=False))

@@ -34,57 +34,14 @@ from tests.builders import fact
 from tests.growth import costly
 
 PIECES = (
-    *(
-        " ",
-        "\n",
-        "1,",
-        "1.",
-        "1:",
-        "a",
-        "A ",
-        "a-",
-        "a. ",
-        "Aa ",
-        "(",
-        "[",
-        "<",
-        "<!--",
-        "<td ",
-        "<?",
-        "<![",
-        "</",
-        "<a b='",
-        "'",
-        "`",
-        "“",
-        "—",
-        "| a ",
-        "*",
-        "# a\n",
-        "- a\n",
-    ),
-    *(
-        "a: b\n",
-        "Ann: hi\n",
-        "[12:30]",
-        "2024-01-01 ",
-        "é",
-        "\u0301",
-        "👩‍👩‍👧",
-        "は",
-        "a@b.c ",
-        "&#64;",
-        "\\",
-        "?",
-        "; ",
-        "12 kg ",
-        "INC-1 ",
-    ),
-    *("is ", "or ", "a, b and ", "password: ", "\x00", "last Monday ", "don't ", "v1.2."),
+    *(" ", "\n", "1,", "1.", "1:", "a", "A ", "a-", "a. ", "Aa ", "(", "[", "<", "<!--", "<td ", "<?", "<![", "</", "<a b='"),
+    *("'", "`", "“", "—", "| a ", "*", "# a\n", "- a\n", "a: b\n", "Ann: hi\n", "[12:30]", "2024-01-01 ", "é", "\u0301"),
+    *("👩‍👩‍👧", "は", "a@b.c ", "&#64;", "\\", "?", "; ", "12 kg ", "INC-1 ", "is ", "or ", "a, b and ", "password: "),
+    *("\x00", "last Monday ", "don't ", "v1.2."),
 )
-CHARS = 1_500
+CHARS = 1_000
 # It looks for more than the others.
-CHARS_OF = {"through the gate": 600}
+CHARS_OF = {"through the gate": 500}
 
 
 # Some keep what they found in a text that they have seen.

@@ -130,14 +130,6 @@ def test_a_fact_others_confirm_wins_over_its_equal():
     assert [found.id for found in ranked] == ["0001", "0000"]
 
 
-@pytest.mark.parametrize(
-    ("confirmations", "trust", "lift"), [(1.0, 0.0, 1.06), (0.0, 1.0, 1.04), (1.0, 1.0, 1.1), (0.0, 0.0, 1.0)]
-)
-def test_confirmations_lift_more_than_trust(confirmations: float, trust: float, lift: float):
-    (found,) = rank(pool([(3.0, 1.0)]), lambda of: alike(of, FactSupport(confirmations, trust)), 1)
-    assert found.score == pytest.approx((0.4 + 0.6 * 0.75) * lift / 1.1)
-
-
 def test_ties_break_by_confidence_and_then_by_id():
     equals = pool([(3, 0.5)] * 4)
     ranked = rank(equals, by_id(equals, lambda name: FactSupport(confidence=0.9 if name == "0002" else 0.5)), 4)

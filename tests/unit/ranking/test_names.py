@@ -3,8 +3,6 @@
 import pytest
 
 from hive_mind.ranking.tokens import tokenize
-from hive_mind.ranking.words import with_names
-from tests.growth import costly
 
 
 @pytest.mark.parametrize(
@@ -63,8 +61,3 @@ def test_a_joined_word_takes_nothing_of_the_words_around_it():
 @pytest.mark.parametrize("word", ["GitHub", "iPhone", "JavaScript", "McDonald"])
 def test_a_brand_is_one_word(word: str):
     assert len(tokenize(word)) == 1
-
-
-def test_time_grows_with_the_text_and_not_with_its_square():
-    hostile = ["A ", "A", "aA", "Aa ", "a A ", "IT ", "IT, ", "Will ", "aBc", "γ ", "a γ", "Б "]
-    assert costly(lambda text: with_names(text), hostile, 30_000) == []

@@ -1,6 +1,7 @@
 """A part of an index chosen beforehand ranks as if there were nothing else, whichever vector index compares."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ ARMS = ((0, 0.0), (1, -2.0), (2, 0.0))
 WORDS = "red blue pump door tank valve D40 D41 leaks open shut north south".split()
 
 
+@cache
 def text(number: int) -> str:
     rng = np.random.default_rng(number)
     return " ".join(rng.choice(WORDS, size=int(rng.integers(2, 8))))
@@ -28,7 +30,13 @@ def unit(words: str) -> np.ndarray:
     return (vector / np.linalg.norm(vector)).astype(np.float32)
 
 
-def index_of(arm: str, numbers: list[int]) -> FactIndex:
+@cache
+def index_of(arm: str, numbers: range = range(SIZE)) -> FactIndex:
+    """Nobody changes it."""
+    return new_index(arm, numbers)
+
+
+def new_index(arm: str, numbers: range = range(SIZE)) -> FactIndex:
     index = FactIndex(backends.load("ann", arm).open(DIMENSION))
     for number in numbers:
         # Some have no vector and are found by words alone.
@@ -43,9 +51,9 @@ def told(pool: Pool) -> dict[str, tuple]:
 
 @pytest.mark.parametrize("arm", ["exact", "quantised"])
 def test_a_part_is_an_index_of_its_own(arm: str):
-    whole = index_of(arm, list(range(SIZE)))
+    whole = index_of(arm)
     for chosen in (range(100, 350), range(0, SIZE, 2), range(3, SIZE, 50), range(0)):
-        alone = index_of(arm, list(chosen))
+        alone = index_of(arm, chosen)
         for query in ("red pump", "D40", "Who shut the D41 valve?", ""):
             probe = Probe(tuple(query.lower().split()), anchors(query), unit(query or "red"), depth=5)
             scored = whole.scored(probe, whole.part(np.array(chosen, np.int64)))
@@ -58,7 +66,7 @@ def test_a_part_is_an_index_of_its_own(arm: str):
 @pytest.mark.parametrize("depth", [1, 5, 40, 1000])
 @pytest.mark.parametrize("each", [1, 3])
 def test_a_pool_is_the_best_of_each_arm(arm: str, depth: int, each: int):
-    whole = index_of(arm, list(range(SIZE)))
+    whole = index_of(arm)
     names = [f"{number:04}" for number in range(0, SIZE, each)]
     for query in ("red pump", "D40", "Who shut the D41 valve?", ""):
         for vector in (None, unit(query or "red")):
@@ -76,14 +84,14 @@ def test_a_pool_is_the_best_of_each_arm(arm: str, depth: int, each: int):
 
 
 def test_by_words_alone_only_holders_of_a_word_are_looked_at():
-    whole = index_of("exact", list(range(SIZE)))
+    whole = index_of("exact")
     rows = np.arange(100)
     holders = sum("pump" in text(number).lower().split() for number in range(100))
     assert whole.scored(Probe(("pump",), Anchors()), whole.part(rows)).looked_at == holders
 
 
 def test_what_was_removed_is_in_no_part():
-    whole = index_of("quantised", list(range(SIZE)))
+    whole = new_index("quantised")
     whole.remove("0001", text(1).lower().split())
     rows = np.array([number for number in range(100) if number != 1])
     found = whole.candidates(whole.scored(Probe(("pump",), Anchors(), unit("pump"), 5), whole.part(rows)), 5)[0]

@@ -23,7 +23,7 @@ ANYTHING = st.recursive(
 FILES = st.dictionaries(WORDS, ANYTHING, max_size=5).map(lambda value: {"name": "v1", "collection": "kb"} | value)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=FILES, kind=st.sampled_from(["config", "collection", "golden", "active"]))
 def test_any_file_is_judged(value, kind, tmp_path_factory):
     if kind == "collection":

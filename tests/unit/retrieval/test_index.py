@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.errors import BackendUnavailable, DatabaseUnreadable, InvalidInput
-from hive_mind.retrieval import Chunking, Collection
+from hive_mind.errors import BackendUnavailable, DatabaseUnreadable
+from hive_mind.retrieval import Chunking
 from hive_mind.retrieval.index import open_index
 from hive_mind.retrieval.workspace import Workspace
 from hive_mind.runtime.settings import Settings
@@ -157,22 +157,6 @@ async def test_two_processes_see_what_the_other_wrote(folder: Path):
         assert (await other.search("zeppelin", config(method="keyword"))).documents == ("api/late.md",)
 
 
-async def test_an_index_is_the_same_however_it_came_about(folder: Path, tmp_path_factory: pytest.TempPathFactory):
-    async with index_of(folder) as index:
-        await index.search("token", config())
-        write(folder, {"api/auth.md": "# Auth\nA token is sent by mail.", "faqs/more.md": "# More\nMail and token."})
-        (folder / "documents/faqs/mail.md").unlink()
-        await index.update()
-        grown = [await index.search(query, config()) for query in ("token", "mail", "password reset")]
-    fresh = tmp_path_factory.mktemp("fresh")
-    documents = folder / "documents"
-    write(fresh, {str(path.relative_to(documents)): path.read_text() for path in documents.rglob("*.md")})
-    async with index_of(fresh) as index:
-        assert [shown(found) for found in grown] == [
-            shown(await index.search(query, config())) for query in ("token", "mail", "password reset")
-        ]
-
-
 def test_a_kill_during_an_update_leaves_the_former_index(folder: Path):
     async def run() -> list[object]:
         async with index_of(folder, NoEmbedder(), is_updated=False) as index:
@@ -224,12 +208,6 @@ async def test_a_damaged_file_is_told_with_what_to_do(folder: Path):
 
     with pytest.raises(DatabaseUnreadable, match="index again"):
         await open_index(Workspace.open(folder), COLLECTION, Settings(), NoEmbedder())
-
-
-async def test_documents_outside_the_workspace_are_refused(folder: Path):
-
-    with pytest.raises((InvalidInput, Exception), match="workspace"):
-        await open_index(Workspace.open(folder), Collection(name="kb", documents_dir="../.."), Settings(), NoEmbedder())
 
 
 async def test_progress_is_told(folder: Path):

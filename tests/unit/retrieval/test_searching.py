@@ -186,30 +186,25 @@ async def test_a_pure_identifier_is_never_embedded_found_or_not(tmp_path: Path):
     assert "exact" in d40.results[0].flags
 
 
-@pytest.mark.parametrize(
-    ("query", "right"),
-    [
-        ("D40", "Region D40"),
-        ("Tell me about D40", "Region D40"),
-        ("What are the safety requirements?", "Safety requirements"),
-        ("Aboleth", "aboleth"),
-        ("30 CFR 75.1725", "75.1725"),
-    ],
-)
 @pytest.mark.parametrize("adaptive", ["anchors", "both"])
-def test_the_table_of_002(tmp_path: Path, query: str, right: str, adaptive: str):
-    texts = [
-        "Region D40 holds a well.",
+async def test_the_table_of_002(tmp_path: Path, adaptive: str):
+    table = {
+        "D40": "Region D40 holds a well.",
+        "Tell me about D40": "Region D40 holds a well.",
+        "What are the safety requirements?": "Safety requirements: a helmet is worn.",
+        "Aboleth": "The aboleth lives in deep water.",
+        "30 CFR 75.1725": "30 CFR 75.1725: machinery is kept in safe condition.",
+    }
+    others = [
         "Region D41 holds a statue. Tell me about region D4.",
-        "Safety requirements: a helmet is worn.",
-        "The aboleth lives in deep water.",
         "The kraken lives in deep water.",
-        "30 CFR 75.1725: machinery is kept in safe condition.",
         "30 CFR 75.1726: performing work from a raised position.",
     ]
-    write(tmp_path, {f"{number}.md": text for number, text in enumerate(texts)})
+    write(tmp_path, {f"{number}.md": text for number, text in enumerate({*table.values(), *others})})
 
-    assert right in search(tmp_path, query, adaptive=adaptive).results[0].text
+    async with index_of(tmp_path) as index:
+        found = {query: await index.search(query, config(adaptive=adaptive)) for query in table}
+    assert {query: one.results[0].text for query, one in found.items()} == table
 
 
 def test_weights_follow_the_query_if_asked(folder: Path):
@@ -244,8 +239,8 @@ def test_confirmed_recent_and_trusted_texts_win_over_their_equals(tmp_path: Path
     assert search(tmp_path, "red pump", boosts={"trust": 0.3}, **form).documents[0] == "old.md"
 
 
-@pytest.mark.parametrize("boosts", [{"trust": 0.3, "recency": 0.3, "confirmations": 0.3}])
-def test_boosts_are_bounded(folder: Path, boosts: dict):
+def test_boosts_are_bounded(folder: Path):
+    boosts = {"trust": 0.3, "recency": 0.3, "confirmations": 0.3}
     assert all(1.0 <= one.boost <= 1.9 for one in search(folder, boosts=boosts).results)
 
 
@@ -327,9 +322,10 @@ def test_what_names_the_identifier_is_flagged_and_never_moved():
     assert selection.chosen[0].flags == ("distraction",)
 
 
-@pytest.mark.parametrize("query", ["", "?!", "the of and", "x" * 20_000, "\ud800", "漢字", "a" * 50 + "-1" * 500])
-def test_any_query_gets_an_answer(folder: Path, query: str):
-    assert search(folder, query, method="keyword").query == query
+async def test_any_query_gets_an_answer(folder: Path):
+    async with index_of(folder) as index:
+        for query in ("", "?!", "the of and", "x" * 20_000, "\ud800", "漢字", "a" * 50 + "-1" * 500):
+            assert (await index.search(query, config(method="keyword"))).query == query
 
 
 def test_an_empty_collection_finds_nothing(tmp_path: Path):

@@ -30,6 +30,7 @@ from hive_mind.runs.steps import (
     entry_of,
     step_of,
 )
+from tests.chance import examples
 from tests.unit.runs.flow import ACCEPT, ESCALATE, REPLAN, RETRY, Flow, call, worker
 
 TRAITS = {"pay": ToolTraits(is_idempotent=False), "sign": ToolTraits(needs_approval=True)}
@@ -98,10 +99,13 @@ def is_one_that_may_have_happened(effect: e.Effect, state: RunState) -> bool:
     return isinstance(effect, e.CallTool) and calls[effect.call.id].phase == "intended"
 
 
+@settings(max_examples=2 * examples())
 @given(runs())
-def test_a_run_that_is_cut_anywhere_wants_the_same_when_it_is_taken_up(run: tuple[Flow, list[e.Event]]) -> None:
-    flow, _ = run
-    state = folded(flow.entries)
+def test_a_run_wants_something_until_it_ends_nothing_twice_and_the_same_when_it_is_cut_and_taken_up(
+    run: tuple[Flow, list[e.Event]],
+) -> None:
+    flow, events = run
+    state, ids = folded(flow.entries), [one.id for one in flow.wants]
     assert state == flow.state
     before, after = wanted(state, flow.plan), wanted(resumed(flow.entries), flow.plan)
     uncertain = [one for one in before if is_one_that_may_have_happened(one, state)]
@@ -110,63 +114,33 @@ def test_a_run_that_is_cut_anywhere_wants_the_same_when_it_is_taken_up(run: tupl
     assert [(type(one), one.place) for one in new] == [(e.AskPerson, one.place) for one in uncertain]
     assert all("may have run" in one.title for one in new if isinstance(one, e.AskPerson))
 
+    assert len(ids) == len(set(ids)), "each has a name of its own"
+    done = {one.effect for one in events if isinstance(one, e.ModelSaid | e.ToolGave | e.JudgeSaid | e.ItemOpened | Answered)}
+    assert not done & set(ids), "what was done is not wanted again"
+    for event in events:
+        if getattr(event, "effect", "") not in ids:
+            assert accepted(state, flow.plan, event) == (), "for the second time, or too late"
+    assert bool(ids) == (state.outcome is None)
+    if state.is_waiting:
+        assert {type(one) for one in flow.wants} == {e.AwaitDecision}
 
+
+@settings(max_examples=2 * examples())
 @given(runs())
-def test_every_prefix_of_its_steps_is_a_state_it_was_in(run: tuple[Flow, list[e.Event]]) -> None:
+def test_what_a_run_counts_is_what_its_steps_say_at_each_of_them_within_its_limits(run: tuple[Flow, list[e.Event]]) -> None:
     flow, _ = run
     state = RunState()
     for number, entry in enumerate(flow.entries, start=1):
         state = fold(state, step_of(entry), entry.at_ms)
         assert state == folded(flow.entries[:number])
         assert state.seq == number
-
-
-@given(runs())
-def test_what_comes_for_the_second_time_or_too_late_means_nothing(run: tuple[Flow, list[e.Event]]) -> None:
-    flow, events = run
-    still = {one.id for one in flow.wants}
-    for event in events:
-        if getattr(event, "effect", "") not in still:
-            assert accepted(flow.state, flow.plan, event) == ()
-
-
-@given(runs())
-def test_no_effect_that_was_done_is_ever_wanted_again_under_its_name(run: tuple[Flow, list[e.Event]]) -> None:
-    flow, events = run
-    done = {one.effect for one in events if isinstance(one, e.ModelSaid | e.ToolGave | e.JudgeSaid | e.ItemOpened | Answered)}
-    assert not done & {one.id for one in flow.wants}
-
-
-@given(runs())
-def test_effects_that_are_wanted_together_have_names_of_their_own(run: tuple[Flow, list[e.Event]]) -> None:
-    flow, _ = run
-    ids = [one.id for one in flow.wants]
-    assert len(ids) == len(set(ids))
-
-
-@given(runs())
-def test_a_run_that_has_not_ended_always_wants_something(run: tuple[Flow, list[e.Event]]) -> None:
-    flow, _ = run
-    assert bool(flow.wants) == (flow.state.outcome is None)
-    if flow.state.is_waiting:
-        assert {type(one) for one in flow.wants} == {e.AwaitDecision}
-
-
-@given(runs())
-def test_no_time_is_counted_twice_and_no_limit_is_passed(run: tuple[Flow, list[e.Event]]) -> None:
-    flow, _ = run
-    state = flow.state
-    assert state.active_ms <= state.at_ms - state.begun_ms
+    assert state == flow.state
+    assert state.active_ms <= state.at_ms - state.begun_ms, "no time is counted twice"
     assert all(place.active_ms <= state.active_ms for place in state.places.values())
     assert state.turns <= SPEC.limits.turns
     assert all(count <= SPEC.by_id[node].visits for node, count in state.visits.items())
 
-
-@settings(max_examples=25)
-@given(runs())
-def test_what_a_run_counts_is_what_its_steps_say(run: tuple[Flow, list[e.Event]]) -> None:
-    flow, _ = run
-    state, steps = flow.state, flow.steps
+    steps = flow.steps
     replies, parked = ([step for step in steps if isinstance(step, kind)] for kind in (Replied, Parked))
     assert state.files == sum(len(reply.calls) for reply in replies)
     assert state.turns == sum(reply.is_model for reply in replies)

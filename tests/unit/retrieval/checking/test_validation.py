@@ -91,38 +91,34 @@ def test_what_has_no_effect_is_a_warning_and_keeps_nobody(odd, tmp_path):
     assert checked.accepted().name == "v1"
 
 
+@pytest.mark.parametrize(
+    ("body", "results_max"),
+    [
+        ("", 10),
+        (', "retrieval": {"top_k": 5}', 5),
+        (', "retrieval": {"top_k": 5}, "dynamic_k": {"enabled": true}', 5),
+        (', "retrieval": {"method": "keyword"}, "distraction_detection": {"enabled": true, "signal": "coverage"}', 10),
+        (', "filters": {"category": ["news"]}', 10),
+    ],
+)
+def test_what_is_right_has_nothing_to_say_and_stays_so_when_it_is_kept_with_its_defaults(body, results_max, tmp_path):
+    """As it is in the history, or in what was deployed."""
+    # The values of an index count where there is one.
+    facets, has_embeddings = {"category": {"news": 3, "api": 1}}, "coverage" not in body
+    here = workspace(tmp_path, config='{"name": "v1", "collection": "kb"' + body + "}")
+
+    checked = check_config(here, "v1", has_embeddings=has_embeddings, facets=facets)
+
+    assert (checked.findings, checked.accepted().results_max) == ((), results_max)
+    kept = RetrievalConfig.model_validate_json(checked.accepted().model_dump_json(by_alias=True))
+    assert kept == checked.accepted()
+    assert semantic(kept, here.collection("kb"), facets, has_embeddings) == ()
+
+
 def test_defaults_that_are_written_out_mislead_nobody(tmp_path):
     written = RetrievalConfig(name="v1", collection="kb").model_dump_json(by_alias=True)
 
     assert check_config(workspace(tmp_path, config=written), "v1", has_embeddings=True).findings == ()
-
-
-def test_a_default_gives_way_to_a_smaller_top_k(tmp_path):
-    here = workspace(tmp_path, config='{"name": "v1", "collection": "kb", "retrieval": {"top_k": 5}}')
-
-    checked = check_config(here, "v1", has_embeddings=True)
-
-    assert checked.findings == ()
-    assert checked.accepted().results_max == 5
-
-
-@pytest.mark.parametrize("body", ['"retrieval": {"top_k": 5}', '"retrieval": {"top_k": 5}, "dynamic_k": {"enabled": true}'])
-def test_what_was_right_stays_right_when_it_is_kept_with_its_defaults(body, tmp_path):
-    """As it is in the history, or in what was deployed."""
-    here = workspace(tmp_path, config='{"name": "v1", "collection": "kb", ' + body + "}")
-    config = check_config(here, "v1", has_embeddings=True).accepted()
-
-    kept = RetrievalConfig.model_validate_json(config.model_dump_json(by_alias=True))
-
-    assert kept == config
-    assert semantic(kept, here.collection("kb"), {}, True) == ()
-
-
-def test_coverage_sees_distractions_without_meaning(tmp_path):
-    body = '"retrieval": {"method": "keyword"}, "distraction_detection": {"enabled": true, "signal": "coverage"}'
-    here = workspace(tmp_path, config='{"name": "v1", "collection": "kb", ' + body + "}")
-
-    assert check_config(here, "v1", has_embeddings=False).findings == ()
 
 
 def test_filters_that_match_nothing_together_are_told_beside_what_is_only_odd(tmp_path):
@@ -148,12 +144,6 @@ def test_what_contradicts_itself_is_told_beside_a_collection_that_is_not_there(t
         (1, "collection", "there is no collection kbb; did you mean kb?"),
         (2, "dynamic_k.max_results", "is 8 and retrieval.top_k is 5; lower it to 5, or raise top_k"),
     ]
-
-
-def test_the_values_of_an_index_are_taken_where_there_is_one(tmp_path):
-    here = workspace(tmp_path, config='{"name": "v1", "collection": "kb", "filters": {"category": ["news"]}}')
-
-    assert check_config(here, "v1", has_embeddings=True, facets={"category": {"news": 3, "api": 1}}).findings == ()
 
 
 def test_what_makes_no_sense_is_found_without_a_workspace():

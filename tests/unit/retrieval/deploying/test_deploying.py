@@ -5,6 +5,7 @@ A rollback puts back what was in use before.
 Who is killed while deploying or rolling back leaves a workspace that works and a history that is true.
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -19,8 +20,7 @@ from hive_mind.errors import InvalidInput, WorkspaceError
 from hive_mind.retrieval import WorkspaceBusy, workspace_lock
 from hive_mind.retrieval.deployment import read_deployments, read_history, rollback
 from tests.servers.forked import Forked
-from tests.unit.retrieval.deployments import ANSWERS, BEST, GOOD, NAIVE, NOON, WORSE, names, place_in, put
-from tests.unit.retrieval.measurements import Ranked, bench
+from tests.unit.retrieval.deployments import BEST, GOOD, NAIVE, NOON, WORSE, names, place_in, put
 
 
 @pytest.fixture
@@ -42,7 +42,8 @@ def test_the_first_configuration_is_put_into_use_unless_it_misleads_more_than_it
 def test_what_is_better_takes_the_place_of_what_was_there_and_the_history_says_who_when_and_why(place):
     put(place, "good", by="ines", why="a start")
 
-    outcome = put(place, "best", by="bao", why="without the FAQ", now=NOON + timedelta(hours=1))
+    # Force that was not needed is not recorded as such.
+    outcome = put(place, "best", by="bao", why="without the FAQ", force=True, now=NOON + timedelta(hours=1))
 
     assert place.workspace.active() == BEST
     _, entry = read_history(place.workspace.history_file)
@@ -52,23 +53,10 @@ def test_what_is_better_takes_the_place_of_what_was_there_and_the_history_says_w
     assert (entry.figures["distractors"], entry.figures["distractors_before"]) == (0, 8)
     assert entry.figures["interval"][0] > 0
     told = place.workspace.deployment()
-    assert (told.config, told.by, told.why, told.forced) == ("best", "bao", "without the FAQ", False)
-
-
-def test_what_was_measured_is_kept_with_the_deployment(place):
-    put(place, "good")
-
-    outcome = put(place, "best")
-
+    assert (told.config, told.by, told.why, told.forced, entry.forced) == ("best", "bao", "without the FAQ", False, False)
     kept = [json.loads(path.read_text())["evaluation"]["config"]["name"] for path in outcome.results]
     assert kept == ["good", "best"]
-    assert outcome.entry.results == tuple(path.name for path in outcome.results)
-
-
-def test_force_that_was_not_needed_is_not_recorded_as_such(place):
-    put(place, "good")
-
-    assert not put(place, "best", why="to be sure", force=True).entry.forced
+    assert entry.results == tuple(path.name for path in outcome.results)
 
 
 @pytest.mark.parametrize(
@@ -111,14 +99,6 @@ def test_while_somebody_deploys_nobody_else_does(place):
 
 
 class TestWhatCameSomeOtherWay:
-    def test_a_copy_in_the_public_layout_is_found_and_can_be_had_back(self, place):
-        place.workspace.active_file.write_text(NAIVE.model_dump_json(by_alias=True))
-
-        put(place, "good")
-        rollback(place.workspace, "ines")
-
-        assert place.workspace.active() == NAIVE
-
     def test_a_link_is_replaced_and_what_it_leads_to_stays_as_it_is(self, place):
         linked = place.workspace.config_file("good")
         place.workspace.active_file.symlink_to(linked)
@@ -267,18 +247,26 @@ def steps_of(monkeypatch, change):
     return counted[0]
 
 
+def places_of(folder, *deployed):
+    """Places in which these were deployed, as many as are wanted; each is a copy of one."""
+    first = place_in(folder / "first")
+    for name in deployed:
+        put(first, name)
+    for number in itertools.count():
+        shutil.copytree(first.workspace.root, folder / str(number))
+        yield place_in(folder / str(number))
+
+
 class TestAKill:
     """Between any two changes of the disk: syncing a file, renaming one, taking one away."""
 
     def test_in_the_middle_of_a_deployment_leaves_the_former_or_the_new_one_and_a_true_history(self, tmp_path, monkeypatch):
-        folders = (bench(tmp_path / str(n), Ranked(ANSWERS), NAIVE, GOOD, BEST, WORSE) for n in range(1_000))
-        first = next(folders)
-        put(first, "good")
+        places = places_of(tmp_path, "good")
+        first = next(places)
         steps = steps_of(monkeypatch, lambda: put(first, "best"))
         seen = set()
         for step in range(steps):
-            place = next(folders)
-            put(place, "good")
+            place = next(places)
             with monkeypatch.context() as patched:
                 killed_at(patched, step)
                 with pytest.raises(Killed):
@@ -296,18 +284,12 @@ class TestAKill:
         assert steps > 15
 
     def test_in_the_middle_of_a_rollback_does_the_same(self, tmp_path, monkeypatch):
-        folders = (bench(tmp_path / str(n), Ranked(ANSWERS), NAIVE, GOOD, BEST, WORSE) for n in range(1_000))
-
-        def two(place):
-            put(place, "good")
-            put(place, "best")
-            return place
-
-        first = two(next(folders))
+        places = places_of(tmp_path, "good", "best")
+        first = next(places)
         steps = steps_of(monkeypatch, lambda: rollback(first.workspace, "ines"))
         seen = set()
         for step in range(steps):
-            place = two(next(folders))
+            place = next(places)
             with monkeypatch.context() as patched:
                 killed_at(patched, step)
                 with pytest.raises(Killed):
@@ -333,15 +315,16 @@ class TestAKill:
         script = (
             "import sys; sys.path.insert(0, '.')\n"
             "from pathlib import Path\n"
-            "from tests.unit.retrieval.deploying.test_deploying import *\n"
-            f"place = bench(Path({str(place.workspace.root)!r}), Ranked(ANSWERS), NAIVE, GOOD, BEST, WORSE)\n"
+            "from hive_mind.retrieval.deployment import rollback\n"
+            "from tests.unit.retrieval.deployments import place_in, put\n"
+            f"place = place_in(Path({str(place.workspace.root)!r}))\n"
             "while True:\n"
             "    put(place, 'best', now=None)\n"
             "    rollback(place.workspace, 'ines')\n"
             "    print(flush=True)\n"
         )
         with Forked([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT) as process:
-            for _ in range(3):
+            for _ in range(2):
                 assert process.stdout.readline() == b"\n"
             process.kill()
 

@@ -4,19 +4,11 @@ from hive_mind.retrieval.tuning.loop import Order
 from hive_mind.retrieval.tuning.tuners import SearchSettings, SearchTuner, space
 from hive_mind.retrieval.validation import check_config
 from tests.sampled import usually
-from tests.unit.retrieval.tuning_world import FACETS, HelpfulIndex, bench, reasons, situation_of, tuned
+from tests.unit.retrieval.tuning_world import FACETS, bench, reasons, situation_of, tuned
 
 
 def searched(folder, seed=0, **settings):
     return tuned(bench(folder), SearchTuner(SearchSettings(seed=seed, **settings)), Order(name="better"))
-
-
-def test_it_finds_the_filter_that_leaves_the_distractors_out(tmp_path):
-    found = searched(tmp_path)
-
-    assert "faqs" not in found.best.config.filters["category"]
-    assert (found.best.misleading, found.best.nudcg) == (0, 1.0)
-    assert found.verdict.allowed
 
 
 def test_the_same_seed_does_the_same_and_another_one_something_else(tmp_path):
@@ -36,25 +28,14 @@ def test_candidates_are_halved_from_a_third_of_the_questions_to_all(tmp_path):
 
 
 @pytest.mark.parametrize("seed", usually(range(5), 0))
-def test_what_came_along_and_does_nothing_is_taken_back(tmp_path, seed):
-    found = searched(tmp_path, seed)
+def test_it_finds_the_filter_that_leaves_distractors_out_keeps_nothing_that_does_nothing_and_writes_right_files(tmp_path, seed):
+    it = bench(tmp_path)
 
+    found = tuned(it, SearchTuner(SearchSettings(seed=seed)))
+
+    assert "faqs" not in found.best.config.filters["category"]
+    assert (found.best.misleading, found.best.nudcg, found.verdict.allowed) == (0, 1.0, True)
     assert set(found.best.config.model_dump(exclude_defaults=True)) <= {"name", "collection", "retrieval", "filters"}
-
-
-def test_it_goes_on_until_nothing_is_gained_and_then_ends(tmp_path):
-    found = searched(tmp_path, patience=1)
-
-    assert found.ended == "search (seed 0) has nothing left to try"
-    assert sum(step.is_whole for step in found.steps) < 24
-
-
-@pytest.mark.parametrize("seed", usually(range(3), 0))
-def test_nothing_is_wrong_or_odd_with_any_file_that_it_writes(tmp_path, seed):
-    it = bench(tmp_path, HelpfulIndex())
-
-    tuned(it, SearchTuner(SearchSettings(seed=seed)))
-
     for name in it.workspace.configs():
         assert check_config(it.workspace, name, has_embeddings=False).findings == ()
 
@@ -69,10 +50,12 @@ def test_every_change_says_why_in_words_of_its_own(tmp_path):
     assert not any(one.subject == "boosts.recency" for one in known)
 
 
-def test_a_start_that_needs_embeddings_that_are_not_there_is_mended(tmp_path):
+def test_a_start_that_needs_embeddings_that_are_not_there_is_mended_and_it_ends_where_nothing_more_is_gained(tmp_path):
     it = bench(tmp_path)
     (tmp_path / "configs" / "hybrid.json").write_text('{"name": "hybrid", "collection": "kb"}')
 
-    found = tuned(it, SearchTuner(), Order(start="hybrid", name="better"))
+    found = tuned(it, SearchTuner(SearchSettings(patience=1)), Order(start="hybrid", name="better"))
 
     assert (found.best.config.retrieval.method, found.best.nudcg) == ("keyword", 1.0)
+    assert found.ended == "search (seed 0) has nothing left to try"
+    assert sum(step.is_whole for step in found.steps) < 24

@@ -19,26 +19,24 @@ from tests.unit.retrieval.measurements import config, evaluation
 from tests.unit.retrieval.tuning_world import HelpfulIndex, Scripted, bench, only, tuned, world
 
 
-def test_the_best_of_the_steps_is_kept_under_the_name_that_was_asked_for(tmp_path):
-    it = bench(tmp_path)
+def test_every_step_is_told_and_a_file_with_its_reason_and_figures_and_the_best_is_kept_under_the_name_that_was_asked_for(
+    tmp_path,
+):
+    it, told = bench(tmp_path), []
 
-    found = tuned(it, Scripted(only("faqs"), only("api"), only("news")))
+    found = tuned(
+        it, Scripted(only("faqs"), only("api"), only("news")), report=lambda step, is_best: told.append((step.number, is_best))
+    )
 
     assert (found.name, found.best.config.name, found.best.nudcg) == ("better", "better-002", 1.0)
     assert it.workspace.config("better").filters == {"category": ["api"]}
     assert found.verdict.allowed
-
-
-def test_every_step_is_a_file_with_its_reason_and_its_figures(tmp_path):
-    it = bench(tmp_path)
-
-    tuned(it, Scripted(only("faqs"), only("api")))
-
+    assert told == [(0, True), (1, False), (2, True), (3, False)]
     text = (tmp_path / "configs" / "better-002.json").read_text()
     assert text.startswith("// Step 2 of tuning naive by script.\n// Why: try {")
     assert "Measured with 7 training questions: nUDCG 1.000 after" in text
     assert "distractors in the first 5 0 after 14." in text
-    assert set(it.workspace.configs()) == {"naive", "better", "better-001", "better-002"}
+    assert set(it.workspace.configs()) == {"naive", "better", *(f"better-00{number}" for number in (1, 2, 3))}
     assert check_config(it.workspace, "better-002", has_embeddings=False).findings == ()
 
 
@@ -142,14 +140,6 @@ def test_a_try_with_a_part_of_the_questions_is_no_step_and_never_the_best(tmp_pa
     assert len(list((tmp_path / "configs").glob("better*"))) == 0
 
 
-def test_progress_is_told_with_what_is_best(tmp_path):
-    told = []
-
-    tuned(bench(tmp_path), Scripted(only("faqs"), only("api")), report=lambda step, is_best: told.append((step.number, is_best)))
-
-    assert told == [(0, True), (1, False), (2, True)]
-
-
 @pytest.mark.parametrize(
     ("proposed", "told"),
     [(["faq"], "proposed a configuration that can't be measured: .*mean faqs"), (["api"] * 2, "same as better-001")],
@@ -199,20 +189,6 @@ def test_questions_that_are_all_held_out_or_all_for_training_are_refused(tmp_pat
         queries = [one.model_copy(update={"split": split}) for one in golden.queries]
         with pytest.raises(InvalidInput, match=told):
             train_test_split(golden.model_copy(update={"queries": queries}))
-
-
-def test_a_higher_nudcg_is_better_then_fewer_words():
-    def step(*answers, **sections):
-        return Step(1, config(**sections), "", evaluation(*answers, of=config(**sections)))
-
-    good, worse = step("rst", "rst"), step("rst", "r")
-    assert is_better(good, worse)
-    assert not is_better(worse, good)
-
-    longer = step("rst", "rst", retrieval={"depth": 50})
-    assert is_better(good, longer)
-    assert not is_better(longer, good)
-    assert not is_better(good, good)
 
 
 def test_a_step_that_shows_more_distractors_is_never_the_best(tmp_path):
@@ -345,16 +321,14 @@ def test_a_choice_that_every_question_bears_out_is_worth_what_it_was_measured_to
     assert cross_validated(steps, steps[2].config).rows == steps[2].measured.rows
 
 
-def test_a_little_at_one_question_alone_is_no_reason_for_more_words_and_a_little_at_several_is():
-    plain = step(1, "rs", "rs", "rs", "r.s")
-    one, several = (
-        step(2, "rs", "rs", "rs", "rs", boosts={"recency": 0.1}),
-        step(3, "rs", "rs", "rs.", "rs", boosts={"trust": 0.1}),
-    )
-    little = step(4, "rs", "rs", "r.s", "r.s")
+def test_a_higher_nudcg_is_better_then_fewer_words_for_which_a_little_at_one_question_alone_makes_not_up():
+    good, plain, little = step(1, "rst", "rst"), step(1, "rs", "rs", "rs", "r.s"), step(4, "rs", "rs", "r.s", "r.s")
+    at_one = step(2, "rs", "rs", "rs", "rs", boosts={"recency": 0.1})
+    at_several = step(3, "rs", "rs", "rs.", "rs", boosts={"trust": 0.1})
 
-    assert one.nudcg > plain.nudcg
-    assert not is_better(one, plain)
-    assert is_better(plain, one)
-    assert is_better(several, little)
-    assert not is_better(little, several)
+    assert at_one.nudcg > plain.nudcg
+    assert not is_better(good, good)
+    longer = step(1, "rst", "rst", retrieval={"depth": 50})
+    for better, worse in ((good, step(1, "rst", "r")), (good, longer), (plain, at_one), (at_several, little)):
+        assert is_better(better, worse)
+        assert not is_better(worse, better)
