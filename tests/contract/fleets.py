@@ -31,20 +31,20 @@ from tests.contract.wires import WIRES
 from tests.sampled import thorough
 
 SHARING: tuple[TopologyName, ...] = tuple(spec.name for spec in SPECS.values())
-# Every store alone, every topology, and one hive over real files.
+# Every store alone, and one hive over real files: `test_memory_topologies` and its neighbours show the other topologies.
 HOMES = (
     *(f"single over {store}" for store in backends.known("store")),
-    *("federated over memory", "sharded over sqlite"),
-    *(thorough(f"{one} over memory") for one in ("flat", "sharded")),
+    "sharded over sqlite",
+    *(thorough(f"{one} over memory") for one in SHARING),
 )
 # Four processes, of which three only hold facts and answer questions: see `process_homes`. To connect takes longer than a whole
 # test elsewhere, most of all over AMQP: `test_memory_processes` shows each time that agents recall over it what others learned.
-REDIS_HOMES = (
-    *HOMES,
-    pytest.param("sharded over redis", marks=pytest.mark.slow),
-    *(thorough(f"{one} over redis") for one in ("flat", "federated")),
+# Each kind of request to a hive goes over Redis in the tests that are `BETWEEN_PROCESSES`, and what others do there is the same.
+_WIRED = ("flat over redis", "federated over redis", "sharded over servicebus and eventhubs")
+ALL_HOMES = (*HOMES, *map(thorough, ("sharded over redis", *_WIRED)))
+BETWEEN_PROCESSES = pytest.mark.parametrize(
+    "home", [*HOMES, pytest.param("sharded over redis", marks=pytest.mark.slow), *map(thorough, _WIRED)], indirect=True
 )
-ALL_HOMES = (*REDIS_HOMES, thorough("sharded over servicebus and eventhubs"))
 AGENTS = ("ada", "ben", "cleo", "dan", "eve", "finn", "gil", "hana")
 
 

@@ -1,8 +1,7 @@
 """Buses over one Redis server, and what tests look at."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ from hive_mind.bus.address import address_of
 from hive_mind.bus.redis import RedisBus
 from tests.contract.bus_builders import Listener
 from tests.servers.redis_server import RedisServer
+from tests.servers.tcp_proxy import TcpProxy
 from tests.waiting import until
 
 QUICK = BusSettings(reconnect_s_max=0.2, connect_timeout_s=20)
@@ -42,13 +42,24 @@ async def buses_of(url: str) -> AsyncIterator[Buses]:
         await buses.close()
 
 
-def over(server: RedisServer, scenario: Callable[[Buses], Awaitable[None]], url: str = "", *, within_s: float = 40) -> None:
-    async def whole() -> None:
-        async with buses_of(url or server.url) as buses, asyncio.timeout(within_s):
-            await scenario(buses)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+@contextmanager
+def before(server: RedisServer) -> Iterator[TcpProxy]:
+    """A proxy that somebody talks to in place of the server."""
+    proxy = TcpProxy(server.port)
+    proxy.start()
+    try:
+        yield proxy
+    finally:
+        proxy.stop()
 
-    asyncio.run(whole())
+
+@contextmanager
+def full(server: RedisServer) -> Iterator[None]:
+    server.do("CONFIG", "SET", "maxmemory", "1")
+    try:
+        yield
+    finally:
+        server.do("CONFIG", "SET", "maxmemory", "0")
 
 
 async def subscribed(bus: RedisBus, name: str = "bob", hive: str = "hive", **bounds: Any) -> Listener:

@@ -11,7 +11,7 @@ from hive_mind.errors import BackendUnavailable
 from tests.contract.bus_builders import Run, World
 
 # What leaves something behind each time leaves more than its own noise after this many.
-LIVES = int(os.environ.get("HIVE_LIVES", "15"))
+LIVES = int(os.environ.get("HIVE_LIVES", "8"))
 
 
 async def test_closing_waits_for_what_is_not_acknowledged_and_refuses_the_rest(world: World) -> None:

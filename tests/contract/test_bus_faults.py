@@ -92,7 +92,7 @@ async def test_connections_that_drop_under_much_traffic_lose_and_repeat_nothing(
     needs(broker, "drop")
 
     bob = await world.listener()
-    said = [str(n) for n in range(400)]
+    said = [str(n) for n in range(200)]
 
     async def publish_all() -> None:
         for start in range(0, len(said), 10):
@@ -101,7 +101,7 @@ async def test_connections_that_drop_under_much_traffic_lose_and_repeat_nothing(
     publishing = asyncio.create_task(publish_all())
     heard: list[str] = []
     for _ in range(4):
-        heard += await bob.take_and_ack(80)
+        heard += await bob.take_and_ack(40)
         broker.drop_connections()
     heard += await bob.take_and_ack(len(said) - len(heard))
     await publishing

@@ -10,9 +10,8 @@ from hive_mind.bus import EVERYONE, redis
 from hive_mind.bus.redis import keys, reader, wire
 from hive_mind.errors import BackendUnavailable
 from tests.contract.bus_builders import envelope, texts
-from tests.contract.redis_builders import Buses, length, over, subscribed
+from tests.contract.redis_builders import Buses, before, buses_of, full, length, subscribed
 from tests.servers.redis_server import RedisOptions, RedisServer
-from tests.servers.tcp_proxy import TcpProxy
 
 
 async def test_what_is_for_everyone_is_sent_once(server: RedisServer, buses: Buses) -> None:
@@ -91,32 +90,22 @@ async def test_a_slow_subscriber_holds_no_more_than_it_asked_for(buses: Buses) -
     assert await bob.take_and_ack(995) == [str(n) for n in range(5, 1000)]
 
 
-def test_closing_tells_publishers_that_wait(server: RedisServer) -> None:
-    proxy = TcpProxy(server.port)
-    proxy.start()
-
-    async def scenario(buses: Buses) -> None:
-        full, cut = await buses.bus(), await buses.bus()
-        server.do("CONFIG", "SET", "maxmemory", "1")
-        try:
-            waiting = asyncio.create_task(full.publish([envelope("no room")], timeout_s=600))
+async def test_closing_tells_publishers_that_wait(server: RedisServer) -> None:
+    with before(server) as proxy:
+        async with buses_of(f"redis://127.0.0.1:{proxy.port}") as buses:
+            fills, cut = await buses.bus(), await buses.bus()
+            with full(server):
+                waiting = asyncio.create_task(fills.publish([envelope("no room")], timeout_s=600))
+                await asyncio.sleep(0.05)
+                await fills.close(drain_s=0)
+            proxy.cut()
+            under_way = asyncio.create_task(cut.publish([envelope("on its way")], timeout_s=600))
             await asyncio.sleep(0.05)
-            await full.close(drain_s=0)
-        finally:
-            server.do("CONFIG", "SET", "maxmemory", "0")
-        proxy.cut()
-        under_way = asyncio.create_task(cut.publish([envelope("on its way")], timeout_s=600))
-        await asyncio.sleep(0.05)
-        await cut.close(drain_s=0)
+            await cut.close(drain_s=0)
 
-        for publishing in (waiting, under_way):
-            with pytest.raises(BackendUnavailable, match="closed"):
-                await publishing
-
-    try:
-        over(server, scenario, f"redis://127.0.0.1:{proxy.port}")
-    finally:
-        proxy.stop()
+            for publishing in (waiting, under_way):
+                with pytest.raises(BackendUnavailable, match="closed"):
+                    await publishing
 
 
 async def test_who_sends_the_largest_messages_fills_no_memory_and_holds_up_nobody_for_good(buses: Buses) -> None:
@@ -140,47 +129,27 @@ async def test_who_sends_the_largest_messages_fills_no_memory_and_holds_up_nobod
 
 
 def test_a_reader_asks_for_fewer_while_they_are_large_and_for_more_step_by_step() -> None:
-    pace = reader.Pace()
+    pace, large = reader.Pace(), 16 << 20
     counts = [pace.count]
-    for sizes in (
-        [],
-        [100] * 16,
-        [100] * 32,
-        [100] * 64,
-        [100, 16 << 20],
-        [16 << 20] * 2,
-        [64 << 20],
-        [100],
-        [100, 200],
-        [2 << 20],
-    ):
+    few = ([100, large], [large] * 2, [64 << 20], [100], [100, 200], [2 << 20])
+    for sizes in ([], *([100] * count for count in (16, 32, 64)), *few):
         pace.note(sizes)
         counts.append(pace.count)
 
     assert counts == [16, 16, 32, 64, 64, 2, 2, 1, 2, 4, 8]
 
 
-async def test_closing_wakes_a_reader_that_waits(monkeypatch: pytest.MonkeyPatch, buses: Buses) -> None:
-    monkeypatch.setattr(reader, "BLOCK_MS", 60_000)
-
-    bus = await buses.bus()
-    bob = await subscribed(bus)
-    await bus.publish([envelope("one")])
-    assert await bob.take_and_ack() == ["one"]
-    async with asyncio.timeout(20):
-        await bus.close()
-
-
-def test_a_user_who_may_not_unblock_its_reader_still_closes_in_time() -> None:
+async def test_closing_wakes_a_reader_that_waits_also_one_whose_user_may_not_unblock_it(
+    monkeypatch: pytest.MonkeyPatch, server: RedisServer
+) -> None:
     rules = "~hive:* +@all -client|unblock"
-    with RedisServer(RedisOptions(user="bee", password="honey", rules=rules)) as server:  # noqa: S106 - it is for this test
-
-        async def scenario(buses: Buses) -> None:
-            bus = await buses.bus()
-            bob = await subscribed(bus)
-            await bus.publish([envelope("one")])
-            assert await bob.take_and_ack() == ["one"]
-            async with asyncio.timeout(60):
-                await bus.close()
-
-        over(server, scenario)
+    with RedisServer(RedisOptions(user="bee", password="honey", rules=rules)) as limited:  # noqa: S106 - it is for this test
+        for place, block_ms in ((limited, reader.BLOCK_MS), (server, 60_000)):
+            monkeypatch.setattr(reader, "BLOCK_MS", block_ms)
+            async with buses_of(place.url) as buses:
+                bus = await buses.bus()
+                bob = await subscribed(bus)
+                await bus.publish([envelope("one")])
+                assert await bob.take_and_ack() == ["one"]
+                async with asyncio.timeout(60 if place is limited else 20):
+                    await bus.close()

@@ -9,16 +9,7 @@ import pytest
 from hive_mind.bus import ATTEMPTS_MAX, EVERYONE
 from hive_mind.bus.redis import RedisBus, admin, keys, reader, wire
 from tests.contract.bus_builders import envelope, letter_text, text, texts
-from tests.contract.redis_builders import (
-    Buses,
-    has_given_way,
-    kill,
-    length,
-    nothing_is_settling,
-    nothing_pending,
-    over,
-    subscribed,
-)
+from tests.contract.redis_builders import Buses, has_given_way, kill, length, nothing_is_settling, nothing_pending, subscribed
 from tests.servers.redis_server import RedisServer
 from tests.waiting import until
 
@@ -247,27 +238,24 @@ async def test_only_one_of_many_members_trims_at_a_time(buses: Buses) -> None:
     assert sorted(looked_at) == sorted(keys.read_by("hive", "bob"))
 
 
-def test_who_subscribes_later_under_a_name_has_it_and_the_former_gives_way(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_who_subscribes_later_under_a_name_has_it_and_the_former_gives_way(
+    buses: Buses, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(reader, "_LOOK_EVERY_S", 0.1)
     monkeypatch.setattr(reader, "BLOCK_MS", 50)
 
-    async def scenario(buses: Buses) -> None:
-        former, later = await buses.bus(), await buses.bus()
-        old = await subscribed(former)
-        await former.publish([envelope("in hand"), envelope("waiting")])
-        (in_hand,) = await old.take()
-        new = await subscribed(later)
-        assert texts(await new.take(2)) == ["in hand", "waiting"]
-        await until(lambda: has_given_way(former))
-        await former.publish([envelope(str(n)) for n in range(20)])
+    former, later = await buses.bus(), await buses.bus()
+    old = await subscribed(former)
+    await former.publish([envelope("in hand"), envelope("waiting")])
+    (in_hand,) = await old.take()
+    new = await subscribed(later)
+    assert texts(await new.take(2)) == ["in hand", "waiting"]
+    await until(lambda: has_given_way(former))
+    await former.publish([envelope(str(n)) for n in range(20)])
 
-        assert texts(await new.take(20)) == [str(n) for n in range(20)]
-        assert list(old.inbox.take(10)) == []
-        await in_hand.ack()
-
-    over(server, scenario)
+    assert texts(await new.take(20)) == [str(n) for n in range(20)]
+    assert list(old.inbox.take(10)) == []
+    await in_hand.ack()
     assert "another process has subscribed as 'bob'" in caplog.text
 
 

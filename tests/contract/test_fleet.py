@@ -150,7 +150,7 @@ async def test_where_nothing_is_shared_there_is_nothing_to_found_again(tmp_path:
 
 @pytest.mark.slow
 async def test_a_thousand_facts_and_their_answers_survive_every_topology(tmp_path: Path) -> None:
-    questions = [f"Which colour has pump {agent}-{3 if agent % 2 else 50}?" for agent in range(1, 11)]
+    questions = [f"Which colour has pump {agent}-{3 if agent % 2 else 50}?" for agent in range(1, 11, 2)]
 
     async with fleet(tmp_path) as controller:
         await apply(controller, source(tmp_path, FLAT, 10))

@@ -14,11 +14,11 @@ from hive_mind.model.content import Content
 from hive_mind.model.fact import Relation
 from hive_mind.model.query import Query
 from tests.builders import BagOfWords, Home, lines_of, said
-from tests.contract.fleets import REDIS_HOMES, home_for
+from tests.contract.fleets import ALL_HOMES, home_for
 from tests.sampled import usually
 
 
-@pytest.fixture(params=REDIS_HOMES)
+@pytest.fixture(params=ALL_HOMES)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     return home_for(request.param, tmp_path)
 

@@ -30,6 +30,8 @@ from tests.waiting import until
 
 async def test_a_process_outlives_the_program_that_started_it_and_the_next_one_ends_it(ground: Ground) -> None:
     found = await ground.start("ada")
+    assert os.getsid(found.pid) == found.pid, "a session of its own"
+    assert psutil.Process(found.pid).terminal() is None
     await ground.platform.close()
 
     next_one = await ground.open()
@@ -39,12 +41,6 @@ async def test_a_process_outlives_the_program_that_started_it_and_the_next_one_e
     assert not psutil.pid_exists(found.pid) or psutil.Process(found.pid).status() == psutil.STATUS_ZOMBIE
     assert [path.name for path in ground.folder.rglob("*ada*") if path.parent.name != "logs"] == ["ada.lock"]
     assert "ended well" in (ground.folder / "logs" / "ada.log").read_text()
-
-
-async def test_it_has_no_terminal_and_a_session_of_its_own(ground: Ground) -> None:
-    found = await ground.start("ada")
-    assert os.getsid(found.pid) == found.pid
-    assert psutil.Process(found.pid).terminal() is None
 
 
 async def test_who_was_killed_is_seen_as_dead_with_the_reason_and_can_be_started_again(ground: Ground) -> None:
@@ -166,18 +162,12 @@ async def test_a_number_that_belongs_to_somebody_else_by_now_is_never_signalled(
     assert (await ground.start("ada")).pid != stranger.pid
 
 
-@pytest.mark.parametrize("pid", [-1, 0, 1, 1 << 70])
-async def test_numbers_that_stand_for_many_or_for_none_are_never_signalled(ground: Ground, pid: int) -> None:
+async def test_this_very_program_and_numbers_that_stand_for_many_or_for_none_are_never_signalled(ground: Ground) -> None:
     ground.folder.mkdir(parents=True, exist_ok=True)
-    claim(ground, "ada", pid, 0.0)
-    await ground.platform.stop("ada", 0.5)
-    assert await ground.platform.observe() == {}
-
-
-async def test_this_very_program_is_never_signalled(ground: Ground) -> None:
-    claim(ground, "ada", os.getpid(), psutil.Process().create_time())
-    await ground.platform.stop("ada", 0.5)
-    assert await ground.platform.observe() == {}
+    for pid, started in ((-1, 0.0), (0, 0.0), (1, 0.0), (1 << 70, 0.0), (os.getpid(), psutil.Process().create_time())):
+        claim(ground, "ada", pid, started)
+        await ground.platform.stop("ada", 0.5)
+        assert await ground.platform.observe() == {}, pid
 
 
 async def test_somebody_who_only_holds_the_lock_is_left_alone_and_told(ground: Ground) -> None:
@@ -259,13 +249,11 @@ async def test_a_credential_gets_into_the_process_and_not_into_what_others_see_o
     assert all(b"sw0rdfish-7" not in path.read_bytes() for path in ground.home.rglob("*") if path.is_file())
 
 
-async def test_a_credential_that_is_not_set_is_told_and_nothing_is_started(ground: Ground) -> None:
-    with pytest.raises(InvalidInput, match="hive-mind credentials set tickets"):
-        await ground.platform.start(ground.config("ada", KEY="${credential:tickets}"))
-    assert await ground.platform.observe() == {}
-
-
-async def test_a_reference_that_stands_for_nothing_is_told_and_nothing_is_started(ground: Ground) -> None:
-    with pytest.raises(InvalidInput, match="NOBODY_SET_THIS"):
-        await ground.platform.start(ground.config("ada", KEY="${env:NOBODY_SET_THIS}"))
+async def test_a_credential_or_a_reference_that_stands_for_nothing_is_told_and_nothing_is_started(ground: Ground) -> None:
+    for reference, why in (
+        ("credential:tickets", "hive-mind credentials set tickets"),
+        ("env:NOBODY_SET_THIS", "NOBODY_SET_THIS"),
+    ):
+        with pytest.raises(InvalidInput, match=why):
+            await ground.platform.start(ground.config("ada", KEY=f"${{{reference}}}"))
     assert await ground.platform.observe() == {}

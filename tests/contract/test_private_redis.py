@@ -18,6 +18,7 @@ from hive_mind import backends
 from hive_mind.control.processes import private_redis
 from hive_mind.control.processes.private_redis import RedisFiles
 from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
+from hive_mind.runtime.buses import open_bus
 from hive_mind.runtime.process_identity import use_of
 from tests.servers.guard import Guard
 from tests.servers.redis_server import redis_program
@@ -107,7 +108,7 @@ def listening(port: int) -> Iterator[socket.socket]:
         yield taken
 
 
-async def test_it_is_started_once_and_answers_with_its_password(place: Place) -> None:
+async def test_it_is_started_once_answers_with_its_password_and_forgets_nothing_silently(place: Place) -> None:
     assert state(place.folder) == State(0, 0, 0)
 
     first = await place.ensure()
@@ -118,16 +119,17 @@ async def test_it_is_started_once_and_answers_with_its_password(place: Place) ->
     assert await place.ensure() == first
     assert state(place.folder).pid == pid
     assert state(place.folder).memory_bytes > 1 << 20
-
-
-async def test_a_bus_opens_with_what_it_says(place: Place) -> None:
-    from hive_mind.runtime.buses import open_bus
-
-    bus = await open_bus(f"redis://127.0.0.1:{await place.ensure()}", None, password(place.folder))
-
-    assert bus.capabilities.is_durable
-    assert bus.capabilities.survives_restart
+    bus = await open_bus(f"redis://127.0.0.1:{first}", None, password(place.folder))
+    assert (bus.capabilities.is_durable, bus.capabilities.survives_restart) == (True, True)
     await bus.close(drain_s=0)
+
+    told = {}
+    for name in ("appendonly", "appendfsync", "maxmemory-policy"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", first)
+        writer.write(f"AUTH {password(place.folder)}\r\nCONFIG GET {name}\r\n".encode())
+        told[name] = [await reader.readline() for _ in range(6)][-1].strip()
+        writer.close()
+    assert told == {"appendonly": b"yes", "appendfsync": b"everysec", "maxmemory-policy": b"noeviction"}
 
 
 async def test_it_listens_on_this_machine_only_and_keeps_its_password_to_itself(place: Place) -> None:
@@ -137,52 +139,31 @@ async def test_it_listens_on_this_machine_only_and_keeps_its_password_to_itself(
     process = psutil.Process(state(place.folder).pid)
     assert {one.laddr.ip for one in process.net_connections() if one.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
     assert secret not in f"{process.cmdline()}{process.environ()}"
-    folder = place.folder / "redis"
+    folder, files = place.folder / "redis", ("password", "redis.conf", "lock", "server.json", "log")
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert {
-        name: (folder / name).stat().st_mode & 0o777 for name in ("password", "redis.conf", "lock", "server.json", "log")
-    } == (dict.fromkeys(("password", "redis.conf", "lock", "server.json", "log"), 0o600))
+    assert {name: (folder / name).stat().st_mode & 0o777 for name in files} == dict.fromkeys(files, 0o600)
     reader, writer = await asyncio.open_connection("127.0.0.1", state(place.folder).port)
     writer.write(b"PING\r\n")
     assert b"NOAUTH" in await reader.readline()
     writer.close()
 
 
-async def test_it_forgets_nothing_silently(place: Place) -> None:
-    await place.ensure()
-
-    told = {}
-    for name in ("appendonly", "appendfsync", "maxmemory-policy"):
-        reader, writer = await asyncio.open_connection("127.0.0.1", state(place.folder).port)
-        writer.write(f"AUTH {password(place.folder)}\r\nCONFIG GET {name}\r\n".encode())
-        told[name] = [await reader.readline() for _ in range(6)][-1].strip()
-        writer.close()
-
-    assert told == {"appendonly": b"yes", "appendfsync": b"everysec", "maxmemory-policy": b"noeviction"}
-
-
-async def test_one_that_was_killed_comes_back_over_its_data_at_the_same_place(place: Place) -> None:
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_one_that_was_killed_or_stopped_comes_back_over_its_data_at_the_same_place(place: Place, is_killed: bool) -> None:
+    await place.stop()
     config = await place.ensure()
+    former = state(place.folder).pid
     assert await place.do("SET", "pump", "red") == b"+OK"
 
-    former = place.kill()
+    if is_killed:
+        place.kill()
+    else:
+        await place.stop()
+        await place.stop()
     assert state(place.folder) == State(0, state(place.folder).port, 0)
 
     assert await place.ensure() == config
     assert state(place.folder).pid != former
-    assert await place.do("GET", "pump") == b"red"
-
-
-async def test_one_that_was_stopped_keeps_what_it_holds_and_may_be_stopped_again(place: Place) -> None:
-    await place.stop()
-    config = await place.ensure()
-    await place.do("SET", "pump", "red")
-
-    await place.stop()
-
-    assert state(place.folder).pid == 0
-    await place.stop()
-    assert await place.ensure() == config
     assert await place.do("GET", "pump") == b"red"
 
 

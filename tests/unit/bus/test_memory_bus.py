@@ -77,20 +77,17 @@ async def test_what_a_publisher_gave_up_is_not_sent(bus: MemoryBus) -> None:
     assert await bob.has_nothing()
 
 
-async def test_closing_an_inbox_lets_its_publishers_go(bus: MemoryBus) -> None:
+async def test_closing_an_inbox_lets_its_publishers_go_and_closing_the_bus_tells_them(bus: MemoryBus) -> None:
     bob = await listener(bus, waiting_max=1)
     publishing = asyncio.create_task(bus.publish([envelope("a"), envelope("b"), envelope("c")]))
     await asyncio.sleep(0)
     await bob.inbox.close()
     await publishing
 
-
-async def test_closing_the_bus_tells_publishers_that_wait(bus: MemoryBus) -> None:
     await listener(bus, waiting_max=1)
     publishing = asyncio.create_task(bus.publish([envelope("a"), envelope("b")]))
     await asyncio.sleep(0)
     await bus.close(drain_s=0.01)
-
     with pytest.raises(BackendUnavailable, match="closed"):
         await publishing
 

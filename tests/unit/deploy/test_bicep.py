@@ -32,14 +32,14 @@ def resource(file: str, kind: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_the_grammar_of_bicep_knows_all_of_it(path):
+def test_a_file_is_bicep_that_asks_for_no_key_names_versions_and_uses_all_that_it_declares(path):
     assert faults(path) == []
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_nothing_asks_for_a_key(path):
     assert not re.search(r"listKeys|listSecrets|listAccountSas|RootManage|authorizationRules|primaryKey|sharedKey\b", code(path))
     assert not re.search(r"@secure|password|connectionString|accountKey|SharedAccess", code(path), re.IGNORECASE)
+    for one in resources(path):
+        assert re.fullmatch(r"Microsoft\.[A-Za-z]+(/[A-Za-z]+)+@20\d\d-\d\d-\d\d(-preview)?", one.kind), one.kind
+    declared = [*parameters(path), *re.findall(r"^var (\w+) =", code(path), re.MULTILINE)]
+    assert [name for name in declared if len(re.findall(rf"\b{name}\b", code(path))) < 2] == []
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,6 @@ def test_storage_refuses_keys_and_the_vault_knows_roles_alone():
     assert resource("environment.bicep", "Microsoft.Storage/storageAccounts/fileServices/shares")["enabledProtocols"] == "'NFS'"
     vault = resource("vault.bicep", "Microsoft.KeyVault/vaults")
     assert vault["enableRbacAuthorization"] == vault["enablePurgeProtection"] == "true"
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_version_of_an_api_is_named(path):
-    for one in resources(path):
-        assert re.fullmatch(r"Microsoft\.[A-Za-z]+(/[A-Za-z]+)+@20\d\d-\d\d-\d\d(-preview)?", one.kind), one.kind
 
 
 def test_an_app_gets_the_few_rights_it_needs_on_the_things_it_uses():
@@ -105,12 +99,6 @@ def test_modules_get_the_parameters_they_have():
     for module in modules(MAIN):
         has = parameters(AZURE / module.kind)
         assert {name for name, one in has.items() if not one.has_default} <= given_to(module) <= set(has), module.name
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_parameter_and_every_name_is_used(path):
-    declared = [*parameters(path), *re.findall(r"^var (\w+) =", code(path), re.MULTILINE)]
-    assert [name for name in declared if len(re.findall(rf"\b{name}\b", code(path))) < 2] == []
 
 
 def test_a_process_has_in_bicep_the_fields_that_are_rendered():

@@ -79,20 +79,15 @@ async def test_a_subscription_that_is_made_gets_what_is_for_its_name_and_for_eve
     assert got == ["ada", "*"]
 
 
+@pytest.mark.parametrize(
+    ("agent", "is_hub"), [("azsdk-python-eventhubs/5.15.1", True), ("azsdk-python-servicebus/7.15.0", False)]
+)
 @with_peer(auto_partitions=4, is_open=False)
-async def test_a_name_alone_is_a_hub_to_a_client_of_hubs_and_else_a_topic(peer):
-    peer.open(agent="azsdk-python-eventhubs/5.15.1")
+async def test_a_name_alone_is_a_hub_to_a_client_of_hubs_and_else_a_topic(peer, agent, is_hub):
+    peer.open(agent=agent)
     peer.begin()
     peer.attach_sender(0, "one")
-    assert isinstance(peer.broker.entities.find("one"), EventHub)
-
-
-@with_peer(auto_partitions=4, is_open=False)
-async def test_a_name_alone_is_a_topic_to_other_clients(peer):
-    peer.open(agent="azsdk-python-servicebus/7.15.0")
-    peer.begin()
-    peer.attach_sender(0, "one")
-    assert not isinstance(peer.broker.entities.find("one"), EventHub)
+    assert isinstance(peer.broker.entities.find("one"), EventHub) is is_hub
     assert peer.heard(amqp.ATTACH)[0].fields[6] is not None
 
 

@@ -53,18 +53,20 @@ async def test_an_agent_is_asked_by_its_name_with_the_token_of_its_worker() -> N
 
 
 @pytest.mark.parametrize(
-    ("kind", "error"),
+    ("kind", "code", "error", "why"),
     [
-        ("InvalidInput", InvalidInput),
-        ("BackendTimeout", BackendTimeout),
-        ("BackendUnavailable", BackendUnavailable),
-        ("DatabaseUnreadable", AgentFailed),
+        ("InvalidInput", "400 Bad Request", InvalidInput, "no such luck"),
+        ("BackendTimeout", "504 Gateway Timeout", BackendTimeout, "no such luck"),
+        ("BackendUnavailable", "503 Service Unavailable", BackendUnavailable, "no such luck"),
+        ("DatabaseUnreadable", "503 Service Unavailable", AgentFailed, "no such luck"),
+        ("ConfigError", "401 Unauthorized", BackendUnavailable, "another process listens"),
     ],
 )
-async def test_what_a_worker_refuses_is_refused_here_for_the_same_reason(kind: str, error: type[HiveError]) -> None:
-    body = f'{{"error":"no such luck","kind":"{kind}"}}'.encode()
-    async with told(body, "503 Service Unavailable") as (contact, _):
-        with pytest.raises(error, match="no such luck"):
+async def test_what_a_worker_refuses_is_refused_here_and_who_does_not_know_the_token_is_somebody_else(
+    kind: str, code: str, error: type[HiveError], why: str
+) -> None:
+    async with told(f'{{"error":"no such luck","kind":"{kind}"}}'.encode(), code) as (contact, _):
+        with pytest.raises(error, match=why):
             await call(contact)
 
 
@@ -76,12 +78,6 @@ async def test_who_answers_nonsense_is_no_worker(body: bytes) -> None:
     async with told(body) as (contact, _):
         with pytest.raises(BackendUnavailable):
             await status_of(contact, 30.0)
-
-
-async def test_who_does_not_know_the_token_is_somebody_else() -> None:
-    async with told(b'{"error":"who are you?","kind":"ConfigError"}', "401 Unauthorized") as (contact, _):
-        with pytest.raises(BackendUnavailable, match="another process listens"):
-            await call(contact)
 
 
 async def test_who_says_nothing_is_waited_for_as_long_as_was_said() -> None:

@@ -50,9 +50,21 @@ def test_of_a_long_text_the_beginning_is_shown() -> None:
     assert len(asked(story)["said_in"][0]["text"]) == 2000
 
 
-@pytest.mark.parametrize("call", [api.Why(fact_id="nope"), api.Correct(fact_id="nope", content=NEW)])
-def test_a_fact_that_is_not_there_is_refused_with_where_ids_come_from(call: Request) -> None:
-    with pytest.raises(InvalidInput, match="ada knows no fact 'nope'; a search gives ids"):
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        *(
+            (call, "ada knows no fact 'nope'; a search gives ids")
+            for call in (api.Why(fact_id="nope"), api.Correct(fact_id="nope", content=NEW))
+        ),
+        *(
+            (call, "`as_of` is a day or a time such as")
+            for call in (api.Search(query="x", as_of="May"), api.Ask(question="x", as_of="May"))
+        ),
+    ],
+)
+def test_a_fact_that_is_not_there_and_a_time_that_is_none_are_refused(call: Request, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
         asked(lambda calls: calls.do(call))
 
 
@@ -107,20 +119,14 @@ async def test_conflicts_of_a_hive_fetch_the_facts_of_pairs_alone_and_say_how_mu
     assert (home.hive.calls, len(wanted)) == (["tally", "fetch", "tally", "fetch", "tally"], 2)
 
 
-async def test_what_is_stored_for_its_agent_alone_is_not_shared_and_says_so() -> None:
+async def test_what_is_held_back_is_not_shared_and_says_why() -> None:
     home, other = two(SmallHive())
     async with home.memory() as ada, other.memory() as bo:
         calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
         stored = await calls.do(api.Store(concept="wifi", content="The wifi of the depot is slow.", local=True))
-        stored, found = stored, [hit.fact.content for hit in await bo.search_facts("wifi")]
-    assert (stored["held_back"], found) == ("it was stored for its agent alone", [])
-
-
-async def test_learning_says_what_is_held_back_from_others_and_why() -> None:
-    home, _ = two(SmallHive())
-    async with home.memory() as ada:
-        calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
         learned = await calls.do(api.Learn(text=f"{OLD} The password of pump 0 is hunter0Xy!", source="note"))
+        assert await bo.search_facts("wifi") == []
+    assert stored["held_back"] == "it was stored for its agent alone"
     assert list(learned["held_back"]) == learned["facts"][1:]
     assert list(learned["held_back"].values()) == ["its text holds a credential"]
 
@@ -158,12 +164,6 @@ def test_an_agent_answers_what_was_held_true_at_a_time() -> None:
     assert OLD in then
     assert NEW in later == now
     assert (found, is_known) == ([OLD], False)
-
-
-@pytest.mark.parametrize("question", [api.Search(query="x", as_of="last spring"), api.Ask(question="x", as_of="last spring")])
-def test_a_time_that_is_none_is_refused(question: Request) -> None:
-    with pytest.raises(InvalidInput, match="`as_of` is a day or a time such as"):
-        asked(lambda calls: calls.do(question))
 
 
 @pytest.mark.parametrize("question", ["On which port does the gateway listen?", "How many gateways are there?"])

@@ -11,6 +11,7 @@ from hive_mind.runtime.keys import KeyFolder, Proof
 from hive_mind.runtime.members.member import RunningMember
 from tests.attacking import TRUE, comes_to, known_to
 from tests.unit.runtime.members.town import Town, plan
+from tests.unit.runtime.test_proven_members import revoke
 from tests.waiting import until
 
 MEMBERS = ("ada", "bob", "cleo")
@@ -34,9 +35,10 @@ async def member(town: Town, keys: KeyFolder, name: str, **fields: object) -> Ru
 
 async def members(town: Town, keys: KeyFolder) -> list[RunningMember]:
     """All three, and each has heard the others."""
-    found = [await member(town, keys, name) for name in MEMBERS]
-    await until(lambda: not any(one.silent() for one in found))
-    return found
+    for name in MEMBERS:
+        await member(town, keys, name)
+    await town.until_met()
+    return list(town.open)
 
 
 async def test_what_comes_in_plain_and_garbage_is_refused_and_counted_and_one_of_a_sender_is_put_aside(
@@ -85,9 +87,7 @@ async def test_who_is_revoked_reads_nothing_that_is_sent_from_then_on_and_the_ot
     ada, bob, cleo = await members(town, keys)
     await ada.memory.store_fact("pumps", TRUE)
     await comes_to(cleo, TRUE)
-    made = keys.certificate("cleo")
-    assert made is not None
-    keys.revoke(made.key_id)
+    revoke(keys, "cleo")
     # One looks into the folder; the other hears of it by a beat.
     ada.look_at_keys()
     await until(lambda: bob.keyless == "" and bob.secret_epoch == 2)
@@ -104,12 +104,10 @@ async def test_what_is_of_an_epoch_that_is_not_known_yet_waits_for_it(keys: KeyF
     keys.export(behind.path, "bob")
     ada = await member(town, keys, "ada")
     bob = await member(town, behind, "bob")
-    cleo = await member(town, keys, "cleo")
-    await until(lambda: not any(one.silent() for one in (ada, bob, cleo)))
+    await member(town, keys, "cleo")
+    await town.until_met()
     keys.issue("dora")
-    made = keys.certificate("dora")
-    assert made is not None
-    keys.revoke(made.key_id)
+    revoke(keys, "dora")
     ada.look_at_keys()
     await ada.memory.store_fact("pumps", TRUE)
     await comes_to(bob, TRUE)

@@ -24,11 +24,6 @@ def test_secrets_are_for_their_owner_alone(keys: KeyFolder) -> None:
     assert stat.S_IMODE(keys.path.stat().st_mode) == 0o700
 
 
-def test_a_root_is_made_once(keys: KeyFolder) -> None:
-    with pytest.raises(InvalidInput, match="has a root already"):
-        keys.found()
-
-
 def test_a_certificate_is_issued_again_for_the_same_key_and_for_another_where_that_is_wanted(keys: KeyFolder) -> None:
     first, again, anew = keys.issue("ada"), keys.issue("ada", ["agent"]), keys.issue("ada", is_anew=True)
     assert first.public == again.public != anew.public
@@ -76,7 +71,9 @@ def test_names_that_are_no_files_stay_in_the_folder(keys: KeyFolder) -> None:
     assert all(file.parent == keys.path for file in keys.path.iterdir())
 
 
-def test_without_a_root_nothing_is_issued_and_it_says_what_to_do(tmp_path: Path, keys: KeyFolder) -> None:
+def test_a_root_is_made_once_and_without_one_nothing_is_issued(tmp_path: Path, keys: KeyFolder) -> None:
+    with pytest.raises(InvalidInput, match="has a root already"):
+        keys.found()
     with pytest.raises(ConfigError, match="hive-mind keys init"):
         KeyFolder(tmp_path / "none", "halvay").issue("ada")
     (keys.path / "root.key").unlink()

@@ -13,6 +13,7 @@ from hive_mind.errors import InvalidInput, MessageTooLarge
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.model.bounds import COUNT_MAX, LIMIT_MAX
 from hive_mind.model.content import Candidate
+from hive_mind.runtime.members.member import RunningMember
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
 
@@ -33,11 +34,16 @@ class SmallBus(MemoryBus):
         await super().publish(envelopes, timeout_s=timeout_s)
 
 
-async def test_long_facts_promoted_together_reach_the_others_and_are_known_to_have(town: Town) -> None:
-    town.bus = SmallBus()
-    ann, bob = [await town.begin(plan(name, "ann", "bob", topology="flat")) for name in ("ann", "bob")]
+async def two(town: Town, topology: str = "federated") -> tuple[RunningMember, RunningMember]:
+    """Ann and bob, over a small bus; a federated hive has each in a group of its own."""
+    town.bus, names = SmallBus(), ("ann", "bob") if topology == "flat" else ("x:ann", "y:bob")
+    ann, bob = [await town.begin(plan(name, *names, topology=topology)) for name in ("ann", "bob")]
     await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
+    return ann, bob
 
+
+async def test_long_facts_promoted_together_reach_the_others_and_are_known_to_have(town: Town) -> None:
+    ann, bob = await two(town, "flat")
     said = [Candidate(f"Pump {number}. " + "word " * 2_000, "pump", 0.8) for number in range(12)]
     await ann.memory.store_facts(said, "manual")
     await until(lambda: not ann.is_busy)
@@ -47,25 +53,20 @@ async def test_long_facts_promoted_together_reach_the_others_and_are_known_to_ha
 
 
 async def test_more_facts_than_fit_a_message_are_listed_and_found_from_another_process(town: Town) -> None:
-    town.bus = SmallBus()
-    ann, bob = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
-    await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
-    said = [Candidate(f"Pump {number}. " + "word " * 2_000, "pump", 0.8) for number in range(30)]
+    ann, bob = await two(town)
+    said = [Candidate(f"Pump {number}. " + "word " * 2_000, "pump", 0.8) for number in range(16)]
     await bob.memory.store_facts(said, "manual")
     await until(lambda: not bob.is_busy)
 
     listed = await ann.runner.facts()
-    found = await ann.memory.search_facts("pump", 30)
+    found = await ann.memory.search_facts("pump", 16)
 
-    assert (len(listed.facts), listed.missing) == (30, ())
-    assert len(found) == 30
+    assert (len(listed.facts), listed.missing) == (16, ())
+    assert len(found) == 16
 
 
 async def test_what_can_not_be_written_is_not_found_and_stops_no_node(town: Town) -> None:
-    town.bus = SmallBus()
-    members = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
-    await asyncio.gather(*(member.until_ready(10, print) for member in members))
-    ann, bob = members
+    ann, bob = await two(town)
     await bob.memory.store_fact("pump", "The pump is red.")
     await until(lambda: not bob.is_busy)
 
@@ -79,9 +80,7 @@ async def test_what_can_not_be_written_is_not_found_and_stops_no_node(town: Town
 
 
 async def test_what_a_rated_agent_said_is_found_and_fetched_from_another_process(town: Town) -> None:
-    town.bus = SmallBus()
-    ann, bob = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
-    await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
+    ann, bob = await two(town)
     await bob.memory.store_fact("pump", "The pump is red.")
     await until(lambda: not bob.is_busy)
     assert list(await bob.runner.write([("rating/cleo/bob", rating_value(None, True, time.time_ns() // 10**6))], "cleo")) == [""]

@@ -54,23 +54,22 @@ def test_a_process_runs_until_its_last_thread_has_ended() -> None:
             time.sleep(0.01)
 
 
-def test_a_process_is_known_by_its_number_and_its_start(other: Running) -> None:
+def test_a_process_is_known_by_its_number_and_its_start_and_says_what_it_uses(other: Running) -> None:
     one = known(other.pid)
     assert is_running(one)
     assert one.started == psutil.Process(other.pid).create_time()
     assert command_of(one)[0] == sys.executable
+    assert use_of(one).memory_bytes > 1 << 20
+    assert use_of(one).cpu_s >= 0
 
 
-def test_one_just_begun_has_a_command_as_soon_as_its_program_is_loaded(other: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_of_one_just_begun_is_waited_for_and_not_for_ever(other: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     one, commands = known(other.pid), iter([[], [], ["hive-mind", "agent"]])
     monkeypatch.setattr(psutil.Process, "cmdline", lambda _: next(commands))
     assert command_of(one) == ["hive-mind", "agent"]
-
-
-def test_one_whose_command_never_comes_is_not_waited_for_for_ever(other: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_identity, "_LOADED_WITHIN_S", 0.01)
     monkeypatch.setattr(psutil.Process, "cmdline", lambda _: [])
-    assert command_of(known(other.pid)) == []
+    assert command_of(one) == []
 
 
 def test_the_same_number_with_another_start_is_somebody_else(other: Running) -> None:
@@ -114,12 +113,6 @@ def test_some_numbers_are_nobody_that_may_be_signalled(pid: int) -> None:
     assert identity_of(pid) is None
     assert not is_running(Identity(pid, 0.0))
     assert not send(Identity(pid, 0.0), SIGTERM)
-
-
-def test_what_a_process_uses_is_read_from_it(other: Running) -> None:
-    used = use_of(known(other.pid))
-    assert used.memory_bytes > 1 << 20
-    assert used.cpu_s >= 0
 
 
 def test_a_lock_is_seen_as_long_as_it_is_held(tmp_path: Path) -> None:

@@ -29,14 +29,17 @@ def keys_in(folder: Path, *names: str) -> KeyFolder:
 
 async def members(town: Town, keys: KeyFolder | None, mode: Mode = "require") -> list[RunningMember]:
     """All three, and each has heard the others. Without keys: they believe everybody."""
-    found = [
-        await town.begin(
-            plan(name, *MEMBERS, topology="flat", nodes=MODERATED, proof=Proof(mode, keys.path, name) if keys else None)
-        )
-        for name in MEMBERS
-    ]
-    await until(lambda: not any(one.silent() for one in found))
-    return found
+    proofs = {name: Proof(mode, keys.path, name) if keys else None for name in MEMBERS}
+    for name, proof in proofs.items():
+        await town.begin(plan(name, *MEMBERS, topology="flat", nodes=MODERATED, proof=proof))
+    await town.until_met()
+    return list(town.open)
+
+
+def revoke(keys: KeyFolder, name: str, since_ms: int = 0) -> None:
+    made = keys.certificate(name)
+    assert made is not None
+    keys.revoke(made.key_id, since_ms)
 
 
 async def test_what_a_dead_member_said_before_keeps_it_alive_for_nobody_when_it_is_said_again(tmp_path: Path, town: Town) -> None:
@@ -47,11 +50,10 @@ async def test_what_a_dead_member_said_before_keeps_it_alive_for_nobody_when_it_
 
     seen: list[Envelope] = []
     await town.bus.watch("hive", seen.append)
-    found = [await begun(town, name) for name in ("ada", "bob")]
-    await until(lambda: not any(one.silent() for one in found))
-    for one in found:
-        town.open.remove(one)
-        await one.close()
+    for name in ("ada", "bob"):
+        await begun(town, name)
+    await town.until_met()
+    await town.end(*town.open)
     kept = [one for one in seen if one.sender == "bob" and isinstance(one.message, Heartbeat)]
     assert len(kept) > 1
     ada = await begun(town, "ada")
@@ -82,9 +84,7 @@ async def test_a_key_that_is_revoked_says_nothing_more_and_what_it_said_before_s
     await cleo.memory.store_fact("pumps", TRUE)
     await comes_to(ada, TRUE)
     await until(lambda: not cleo.is_busy)
-    made = keys.certificate("cleo")
-    assert made is not None
-    keys.revoke(made.key_id, since_ms=1 << 60)
+    revoke(keys, "cleo", since_ms=1 << 60)
     # One member looks into the folder, the others hear of it by its beats.
     ada.look_at_keys()
     await until(lambda: bob.runner.figures.unproven.get("revoked", 0) > 2)
@@ -104,9 +104,7 @@ async def test_a_revoked_key_stays_so_for_who_heard_of_it_from_others_and_starts
 
     ada, bob = await begun(town, "ada", tmp_path / "of ada"), await begun(town, "bob", keys.path)
     await until(lambda: ada.silent() == ("cleo",) == bob.silent())
-    made = keys.certificate("cleo")
-    assert made is not None
-    keys.revoke(made.key_id)
+    revoke(keys, "cleo")
     bob.look_at_keys()
     said = [spent.signed(Envelope(f"r{n}", "hive", "cleo", ("ada",), "receipt", Receipt(f"r{n}"))) for n in range(2)]
     await until(lambda: ada.member.node.policy.seal.revision > 0 and not ada.is_busy)
@@ -114,9 +112,7 @@ async def test_a_revoked_key_stays_so_for_who_heard_of_it_from_others_and_starts
     await until(lambda: ada.runner.figures.unproven == {"revoked": 1})
     # The journal has it as soon as the node has ticked.
     await until(lambda: ada.member.node._revision > 0 and not ada.is_busy)
-    for one in (ada, bob):
-        town.open.remove(one)
-        await one.close()
+    await town.end(ada, bob)
 
     again = await begun(town, "ada", tmp_path / "of ada")
     assert not (tmp_path / "of ada" / "revoked").exists()
@@ -126,25 +122,25 @@ async def test_a_revoked_key_stays_so_for_who_heard_of_it_from_others_and_starts
 
 async def test_who_was_idle_when_its_key_was_revoked_says_its_facts_again_by_its_next_key(tmp_path: Path, town: Town) -> None:
     keys = keys_in(tmp_path / "keys", "ada", "bob")
-    ada, bob = [
-        await town.begin(plan(name, "ada", "bob", topology="flat", proof=Proof("require", keys.path, name)), store="sqlite")
-        for name in ("ada", "bob")
-    ]
-    await until(lambda: not any(one.silent() for one in town.open))
+
+    async def begun(name: str) -> RunningMember:
+        return await town.begin(
+            plan(name, "ada", "bob", topology="flat", proof=Proof("require", keys.path, name)), store="sqlite"
+        )
+
+    ada, bob = await begun("ada"), await begun("bob")
+    await town.until_met()
     await ada.memory.store_fact("pumps", TRUE)
     await comes_to(bob, TRUE)
-    made = keys.certificate("ada")
-    assert made is not None
-    keys.revoke(made.key_id)
+    revoke(keys, "ada")
     for one in (ada, bob):
         one.look_at_keys()
     shares = [share for one in (ada, bob) for share in one.member.node.partitions.shares.values()]
     await until(lambda: not any(list(share.all_sealed()) for share in shares))
-    town.open.remove(ada)
-    await ada.close()
+    await town.end(ada)
 
     keys.issue("ada")
-    ada = await town.begin(plan("ada", "ada", "bob", topology="flat", proof=Proof("require", keys.path, "ada")), store="sqlite")
+    ada = await begun("ada")
     await until(lambda: not ada.silent())
     await comes_to(ada, TRUE)
     await comes_to(bob, TRUE)
@@ -159,7 +155,7 @@ async def test_a_member_that_believes_everybody_makes_nobody_else_believe(tmp_pa
         await town.begin(plan(name, *MEMBERS, topology="flat", nodes=MODERATED, proof=Proof(mode, keys.path, name)))
         for name, mode in modes.items()
     ]
-    await until(lambda: not any(one.silent() for one in town.open))
+    await town.until_met()
     await cleo.memory.store_fact("pumps", TRUE)
     await comes_to(ada, TRUE)
     await comes_to(bob, TRUE)
@@ -213,17 +209,13 @@ async def test_what_was_said_unsigned_stays_where_it_was_believed_and_later_is_r
         proof = Proof(mode, keys.path, name) if mode != "off" else None
         return await town.begin(plan(name, "ada", "bob", topology="flat", proof=proof), store="sqlite")
 
-    async def stopped(one: RunningMember) -> None:
-        town.open.remove(one)
-        await one.close()
-
     ada, bob = await began("ada", "warn"), await began("bob", "off")
-    await until(lambda: not any(one.silent() for one in town.open))
+    await town.until_met()
     await bob.memory.store_fact("pumps", first)
     await comes_to(ada, first)
-    await stopped(ada)
+    await town.end(ada)
     await bob.memory.store_fact("pumps", late)
-    await stopped(bob)
+    await town.end(bob)
 
     ada, bob = await began("ada", "require"), await began("bob", "require")
     await bob.memory.store_fact("pumps", anew)

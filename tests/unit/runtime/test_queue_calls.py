@@ -53,7 +53,7 @@ async def test_each_step_at_which_a_fact_falls_out_is_named(tmp_path: Path) -> N
 async def test_a_fact_far_down_is_said_to_be_ranked_below_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(config(tmp_path)) as worker:
         await ready(worker)
-        kept = [await worker.call("ada", "store", content=f"Pump {number} runs {'and runs ' * number}.") for number in range(80)]
+        kept = [await worker.call("ada", "store", content=f"Pump {number} runs {'and runs ' * number}.") for number in range(40)]
         told = await worker.call("ada", "why_not", question="Which pump runs?", text=kept[-1]["fact_id"], limit=2)
 
         found = (await worker.call("ada", "search", query="Which pump runs?", limit=100))["hits"]
@@ -81,7 +81,7 @@ async def test_evidence_names_vouchers_copies_and_what_contradicts(tmp_path: Pat
         assert [one["content"] for one in told["disputed"]] == ["The pump in hall 3 is blue."]
 
 
-async def test_what_is_held_back_can_be_put_to_the_gate_again(tmp_path: Path) -> None:
+async def test_queues_list_what_waits_and_take_only_what_who_asks_may_decide(tmp_path: Path) -> None:
     async with running(config(tmp_path)) as worker:
         await ready(worker)
         kept = await worker.call("ada", "store", content=PUMP, confidence=0.01)
@@ -93,22 +93,10 @@ async def test_what_is_held_back_can_be_put_to_the_gate_again(tmp_path: Path) ->
         assert again == {"fact_id": kept["fact_id"], "sharing": "private"}
         with pytest.raises(InvalidInput, match="holds no fact"):
             await worker.call("ben", "reconsider", fact_id=kept["fact_id"])
-
-
-async def test_who_is_no_moderator_puts_nothing_under_quarantine(tmp_path: Path) -> None:
-    async with running(config(tmp_path)) as worker:
-        await ready(worker)
-        kept = await worker.call("ada", "store", content=PUMP)
-        with pytest.raises(InvalidInput):
+        with pytest.raises(InvalidInput, match="and 'ben' is not one"):
             await worker.call("ben", "quarantine", fact_id=kept["fact_id"], good=False, because="doubtful")
         assert await worker.call("ben", "quarantined") == {"facts": [], "count": 0}
-
-
-async def test_an_agent_that_asked_nothing_has_an_empty_inbox(tmp_path: Path) -> None:
-    async with running(config(tmp_path)) as worker:
-        await ready(worker)
         assert await worker.call("ada", "inbox") == {"items": [], "count": 0, "agent": "ada"}
-        with pytest.raises(InvalidInput, match="no item"):
-            await worker.call("ada", "decide", title="none", kind="approve", source="ines")
-        with pytest.raises(InvalidInput, match="`kind`"):
-            await worker.call("ada", "decide", title="none", kind="burn", source="ines")
+        for kind, why in (("approve", "no item"), ("burn", "`kind`")):
+            with pytest.raises(InvalidInput, match=why):
+                await worker.call("ada", "decide", title="none", kind=kind, source="ines")

@@ -43,40 +43,39 @@ def of(text: str) -> str:
     )
 
 
-def test_references_are_replaced_and_all_else_stays() -> None:
-    assert of("a ${env:KEY} b ${file:notes/x.md} $c {d}") == "a s3cret b text of notes/x.md $c {d}"
+@pytest.mark.parametrize(
+    ("text", "stands_for"),
+    [
+        ("a ${env:KEY} b ${file:notes/x.md} $c {d}", "a s3cret b text of notes/x.md $c {d}"),
+        ("a ${credential:tickets} b", "a ${env:KEY}\n b"),
+        ("${env:LOOP}", "${env:KEY}"),
+        ("$${env:KEY}", "${env:KEY}"),
+    ],
+    ids=["all else stays", "a credential to its last character", "not looked at again", "two dollars"],
+)
+def test_a_reference_is_replaced_once(text: str, stands_for: str) -> None:
+    assert of(text) == stands_for
 
 
-def test_a_credential_stands_there_to_the_last_character_and_is_not_looked_at_again() -> None:
-    assert of("a ${credential:tickets} b") == "a ${env:KEY}\n b"
-
-
-def test_credentials_are_told_from_other_references() -> None:
+def test_references_are_listed_in_their_order_and_credentials_told_from_others() -> None:
+    assert references_in("${file:a b.txt}$${env:A}${env:KEY}") == (Reference("file", "a b.txt"), Reference("env", "KEY"))
     assert credentials_in("${env:A}${credential:b}$${credential:c}${credential:d}") == ("b", "d")
 
 
-def test_a_credential_that_is_not_set_is_named_with_the_command_that_sets_it() -> None:
-    with pytest.raises(InvalidInput, match=r"\$\{credential:other\} is not set: hive-mind credentials set other"):
-        of("${credential:tickets} ${credential:other}")
-
-
-def test_what_a_reference_stands_for_is_not_looked_at_again() -> None:
-    assert of("${env:LOOP}") == "${env:KEY}"
-
-
-def test_two_dollars_stand_for_the_beginning_of_a_reference() -> None:
-    assert of("$${env:KEY}") == "${env:KEY}"
-    assert references_in("$${env:KEY}") == ()
-
-
-def test_references_are_listed_in_their_order() -> None:
-    assert references_in("${file:a b.txt}${env:KEY}") == (Reference("file", "a b.txt"), Reference("env", "KEY"))
-
-
-@pytest.mark.parametrize("name", ["MISSING", "EMPTY"])
-def test_a_variable_that_is_not_set_is_named(name: str) -> None:
-    with pytest.raises(InvalidInput, match=name):
-        of(f"${{env:{name}}} ${{env:KEY}}")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("${env:MISSING} ${env:KEY}", "MISSING"),
+        ("${env:EMPTY} ${env:KEY}", "EMPTY"),
+        (
+            "${credential:tickets} ${credential:other}",
+            r"\$\{credential:other\} is not set: hive-mind credentials set other",
+        ),
+    ],
+)
+def test_what_is_not_set_is_named_a_credential_with_the_command_that_sets_it(text: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        of(text)
 
 
 @pytest.mark.parametrize(
@@ -121,16 +120,10 @@ def test_credentials_are_those_of_a_home_and_without_one_of_the_settings(tmp_pat
     assert resolved_here("<${credential:tickets}>", home=tmp_path / "there") == "<another-1>"
 
 
-def test_a_wrong_key_is_told_and_no_value_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    credentials_of(tmp_path).set("tickets", "sw0rdfish-7")
-    monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY", new_key())
-    with pytest.raises(CredentialUnreadable, match="HIVE_MIND_CREDENTIALS_KEY does not open"):
-        resolved_here("${credential:tickets}", home=tmp_path)
-
-
 def test_where_nothing_refers_to_a_credential_none_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY_IN", "a drawer")
     assert resolved_here("plain", home=tmp_path) == "plain"
+    assert redaction_of(config(tmp_path)).text(VALUE) == VALUE
     with pytest.raises(InvalidInput, match="is file or keyring, not 'a drawer'"):
         resolved_here("${credential:tickets}", home=tmp_path)
 
@@ -163,11 +156,6 @@ def test_all_credentials_of_a_configuration_are_taken_out(tmp_path: Path) -> Non
 
     said = redaction_of(given).text("value of tickets, value of model, value of bus, value of other")
     assert said == "${credential:tickets}, ${credential:model}, ${credential:bus}, value of other"
-
-
-def test_without_credentials_none_is_read_and_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY_IN", "a drawer")
-    assert redaction_of(config(tmp_path)).text(VALUE) == VALUE
 
 
 def test_a_status_says_what_is_wrong_without_values() -> None:
@@ -221,13 +209,16 @@ async def test_a_worker_tells_what_can_not_be_opened_without_values(tmp_path: Pa
         assert "${credential:tickets}" in worker.status().error
 
 
-async def opened(given: WorkerConfig) -> None:
-    async with running(given):
-        pass
+def test_a_wrong_key_ends_a_worker_with_what_to_do_and_no_value_is_guessed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def opened() -> None:
+        async with running(with_reference(tmp_path)):
+            pass
 
-
-def test_a_wrong_key_ends_a_worker_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     credentials_of(tmp_path).set("tickets", VALUE)
     monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY", new_key())
+    with pytest.raises(CredentialUnreadable, match="HIVE_MIND_CREDENTIALS_KEY does not open"):
+        resolved_here("${credential:tickets}", home=tmp_path)
     with pytest.raises(CredentialUnreadable, match="restore the key"):
-        play(opened(with_reference(tmp_path)))
+        play(opened())

@@ -13,7 +13,7 @@ from tests.unit.runtime.worker_builders import NAMES, agent, config, running, wi
 from tests.waiting import until
 
 
-async def test_an_agent_nobody_wants_falls_asleep_and_wakes_when_it_is_asked(tmp_path: Path) -> None:
+async def test_an_agent_nobody_wants_falls_asleep_wakes_when_it_is_asked_and_can_be_sent_to_sleep(tmp_path: Path) -> None:
     given = with_agent(config(tmp_path, store="sqlite"), "ada", sleep_after_s=0.2)
     async with running(given) as worker:
         await until(lambda: worker.status().is_ready)
@@ -28,6 +28,8 @@ async def test_an_agent_nobody_wants_falls_asleep_and_wakes_when_it_is_asked(tmp
 
         assert (await worker.call("ada", "search", query="green wall"))["hits"][0]["content"] == "The wall is green."
         assert agent(worker, "ada").phase == "ready"
+        await worker.call("ada", "sleep")
+        assert agent(worker, "ada").phase == "asleep"
 
 
 async def test_an_agent_that_is_busy_with_a_request_does_not_fall_asleep(tmp_path: Path) -> None:
@@ -58,13 +60,6 @@ async def test_an_agent_that_keeps_nothing_on_disk_never_sleeps(tmp_path: Path) 
         await worker._agents["ada"].sleep_if_idle()
         assert agent(worker, "ada").phase == "ready"
         assert (await worker.call("ada", "stats"))["facts"] == 1
-
-
-async def test_an_agent_can_be_sent_to_sleep(tmp_path: Path) -> None:
-    async with running(config(tmp_path, "single", "sqlite")) as worker:
-        await until(lambda: worker.status().is_ready)
-        await worker.call("ada", "sleep")
-        assert agent(worker, "ada").phase == "asleep"
 
 
 async def test_an_agent_from_which_something_was_erased_is_counted_without_it_and_not_called_asleep(tmp_path: Path) -> None:

@@ -34,6 +34,9 @@ from tests.servers.certificates import make_certificates
 from tests.unit.bus.hubs import QUICK, heard, hub, opened, run
 from tests.waiting import until
 
+# The clients leave the socket of a connection that was cut to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
 
 @pytest.fixture
 def broker() -> Iterator[BrokerThread]:
@@ -167,14 +170,18 @@ def test_of_a_dead_letter_that_is_dropped_no_byte_stays(tmp_path: Path) -> None:
     state.close()
 
 
-def test_two_processes_may_have_the_file_open(tmp_path: Path) -> None:
-    one, two = ConsumerState(tmp_path, "hub"), ConsumerState(tmp_path, "hub")
+def test_two_processes_may_have_the_file_open_that_is_for_its_owner_only(tmp_path: Path) -> None:
+    one, two = ConsumerState(tmp_path / "new", "hub"), ConsumerState(tmp_path / "new", "hub")
     one.write([(ConsumerName("hive", "bob"), Stop(1, Position(7)))])
     two.write([(ConsumerName("hive", "cid"), Stop(2, Position(8)))])
 
     assert one.positions("hive") == {"bob": Stop(1, Position(7)), "cid": Stop(2, Position(8))}
     one.close()
     two.close()
+    file = tmp_path / "new" / "eventhubs.sqlite"
+    assert file.stat().st_mode & 0o077 == 0
+    with pytest.raises(BackendError, match="eventhubs"):
+        ConsumerState(file, "hub")
 
 
 def kept_formerly(folder: Path, hive: str, dead: Dead) -> None:
@@ -186,28 +193,14 @@ def kept_formerly(folder: Path, hive: str, dead: Dead) -> None:
         connection.execute(statement, row)
 
 
-def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
-    ConsumerState(tmp_path / "new", "hub").close()
-    assert (tmp_path / "new" / "eventhubs.sqlite").stat().st_mode & 0o077 == 0
-
-
-def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(BackendError, match="file"):
-        ConsumerState(tmp_path / "file", "hub")
-
-
-@pytest.mark.parametrize(("name", "partition"), [("agent-0", 0), ("agent-7", 3), ("shard-12", 0), ("a1-b10", 2), ("3", 3)])
-def test_a_name_that_ends_in_a_number_is_dealt_out_by_it(name: str, partition: int) -> None:
-    assert partition_of(name, 4) == partition
-
-
 def test_names_without_a_number_have_a_partition_that_never_changes() -> None:
     # Members of other versions must compute the same, so these are part of the format.
     assert [partition_of(name, 32) for name in ("bob", "Ines", "日本", "v2-beta")] == [0, 5, 12, 3]
 
 
-def test_names_without_a_number_are_spread() -> None:
+def test_names_that_end_in_a_number_are_dealt_out_by_it_and_others_are_spread() -> None:
+    numbered = {"agent-0": 0, "agent-7": 3, "shard-12": 0, "a1-b10": 2, "3": 3}
+    assert {name: partition_of(name, 4) for name in numbered} == numbered
     letters = "abcdefghijklmnop"
     assert min(Counter(partition_of(a + b, 4) for a in letters for b in letters).values()) > 40
 

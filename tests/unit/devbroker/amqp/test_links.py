@@ -45,7 +45,7 @@ def with_till(peer, *goods) -> Till:
 
 
 @with_peer()
-async def test_a_message_that_is_taken_is_accepted(peer):
+async def test_a_message_that_is_taken_is_accepted_and_one_that_is_settled_is_not_answered(peer):
     till = with_till(peer)
     peer.attach_sender(3, "till")
     flow = peer.heard(amqp.FLOW)[0]
@@ -56,13 +56,7 @@ async def test_a_message_that_is_taken_is_accepted(peer):
     assert till.taken == [(section(0x75, b"hello"), 7)]
     assert said.fields[:4] == [True, number, number, True]
     assert said.fields[4].descriptor == amqp.ACCEPTED
-
-
-@with_peer()
-async def test_a_message_that_is_settled_is_not_answered(peer):
-    with_till(peer)
-    peer.attach_sender(0, "till")
-    peer.message(0, "hello", is_settled=True)
+    peer.message(3, "hello", is_settled=True)
     assert peer.heard(amqp.DISPOSITION) == []
 
 
@@ -245,17 +239,12 @@ async def test_presettled_links_are_sent_settled_messages(peer):
     assert [link.unsettled for link in till.links] == [{}, {1: "b"}]
 
 
+@pytest.mark.parametrize(("handles", "why"), [((0, 0), "amqp:session:handle-in-use"), ((256,), "amqp:connection:framing-error")])
 @with_peer()
-async def test_a_handle_is_taken_once(peer):
-    peer.attach_sender(0, "hub")
-    peer.attach_sender(0, "hub")
-    assert peer.heard(amqp.CLOSE)[0].error(0) == "amqp:session:handle-in-use"
-
-
-@with_peer()
-async def test_a_handle_above_the_limit_is_refused(peer):
-    peer.attach_sender(256, "hub")
-    assert peer.heard(amqp.CLOSE)[0].error(0) == "amqp:connection:framing-error"
+async def test_a_handle_is_taken_once_and_not_above_the_limit(peer, handles, why):
+    for handle in handles:
+        peer.attach_sender(handle, "hub")
+    assert peer.heard(amqp.CLOSE)[0].error(0) == why
 
 
 @with_peer(limits=limits(links_max=3))

@@ -36,8 +36,11 @@ async def ask_all() -> None:
         assert len(await fleet.memory("ada").search_facts("whose pump is watched?")) == len(AGENTS)
 
 
-def test_all_that_a_question_leads_to_is_one_trace(recorded: InMemorySpanExporter) -> None:
-    asyncio.run(ask_all())
+def test_all_that_a_question_leads_to_is_one_trace_and_has_one_name_in_the_logs_of_all(
+    recorded: InMemorySpanExporter, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, logger="hive_mind"):
+        asyncio.run(ask_all())
 
     spans = recorded.get_finished_spans()
     (search,) = [span for span in spans if span.name == "search_memory"]
@@ -46,11 +49,6 @@ def test_all_that_a_question_leads_to_is_one_trace(recorded: InMemorySpanExporte
     assert len(answers) >= 3 + 1
     known = {span.context.span_id for span in spans}
     assert [span.name for span in spans if span.parent is not None and span.parent.span_id not in known] == []
-
-
-def test_a_question_has_one_name_in_the_logs_of_all(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, logger="hive_mind"):
-        asyncio.run(ask_all())
 
     hops = [vars(record) for record in caplog.records if "hop" in vars(record)]
     (asked,) = [hop for hop in hops if hop["hop"] == "asks"]

@@ -22,7 +22,7 @@ from hive_mind.runtime.members import generations
 from hive_mind.runtime.members.generations import Move, move, snapshot_of
 from hive_mind.runtime.workers.config import HiveConfig
 from tests.builders import run
-from tests.sampled import thorough
+from tests.sampled import steps, thorough
 from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved
 
 
@@ -116,11 +116,11 @@ async def test_a_journal_is_whole_however_much_is_written_while_it_is_read(tmp_p
         while not stop.is_set():
             number += 1
             # All of one number, or none.
-            await journal.write([Put("t", bytes([row]), number.to_bytes(4, "big") * 5_000) for row in range(16)])
+            await journal.write([Put("t", bytes([row]), number.to_bytes(4, "big") * 2_000) for row in range(16)])
 
     writing = asyncio.create_task(write())
     seen = []
-    for _ in range(15):
+    for _ in range(8):
         found = await sqlite.read(path, while_open=True)
         assert len({put.value for put in found}) <= 1
         seen += [found[0].value[:4]] if found else []
@@ -166,8 +166,8 @@ class Dying:
 
     def __init__(self, patch: pytest.MonkeyPatch, steps: int) -> None:
         self.left = steps
-        steps = ((generations, name) for name in ("sync_file", "sync_folder", "_emptied"))
-        for owner, name in (*steps, (shutil, "rmtree"), (Path, "rename")):
+        ours = ((generations, name) for name in ("sync_file", "sync_folder", "_emptied"))
+        for owner, name in (*ours, (shutil, "rmtree"), (Path, "rename")):
             patch.setattr(owner, name, self._stepped(getattr(owner, name)))
         write_one = generations._write_one
 
@@ -192,16 +192,16 @@ class Dying:
 
 def deaths(home: Path, folder: Path) -> Iterator[int]:
     """The number of steps, again and again in a copy of the home, until it is one too many."""
-    for steps in range(100):
+    for number in steps(100):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(home, folder)
         with pytest.MonkeyPatch.context() as patch:
-            dying = Dying(patch, steps)
+            dying = Dying(patch, number)
             with suppress(Killed):
                 moved(folder, replace=True)
             if dying.left > 0:
                 return
-        yield steps
+        yield number
 
 
 @pytest.mark.parametrize("is_second", [thorough(False), True])
@@ -213,8 +213,8 @@ def test_whoever_is_killed_has_changed_nothing_and_does_it_again(tmp_path: Path,
     files = contents(home / "hives" / "fleet")
 
     died = 0
-    for steps in deaths(home, folder):
-        died = steps + 1
+    for number in deaths(home, folder):
+        died = number + 1
         assert contents(folder / "hives" / "fleet") == files
         assert all_of(folder, SHARDED) in {(), before}
         moved(folder, replace=True)

@@ -58,10 +58,12 @@ def test_of_one_voice_only_the_last_word_is_taken() -> None:
     assert one.assertion.confidence == 0.3
 
 
-def test_only_the_first_bad_lines_are_named() -> None:
+def test_only_the_first_bad_lines_are_named_and_a_line_has_an_end() -> None:
     with pytest.raises(InvalidInput) as failure:
         snapshot_in([b"nonsense"] * 1_000)
     assert str(failure.value).count("line ") == 10
+    with pytest.raises(InvalidInput, match="at most"):
+        snapshot_in([b'"' + b"x" * LINE_BYTES_MAX + b'"'])
 
 
 @pytest.mark.parametrize(
@@ -82,8 +84,3 @@ def test_what_no_node_would_take_is_refused(fields: dict[str, object]) -> None:
     (line,) = lines_of(JournalSnapshot((Vouched(assertion()),)))
     with pytest.raises(InvalidInput, match="line 1"):
         snapshot_in([msgspec.json.encode(msgspec.json.decode(line) | fields)])
-
-
-def test_a_line_has_an_end() -> None:
-    with pytest.raises(InvalidInput, match="at most"):
-        snapshot_in([b'"' + b"x" * LINE_BYTES_MAX + b'"'])

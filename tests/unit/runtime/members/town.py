@@ -12,6 +12,7 @@ from hive_mind.runtime.members import MemberPlan
 from hive_mind.runtime.members.host import open_member
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.settings import Settings
+from tests.waiting import until
 
 QUICK = MembershipSettings(beat_ms=50, suspect_after_ms=500, settle_ms=50)
 
@@ -29,6 +30,15 @@ class Town:
         settings = Settings(home=self.folder, store=store, ann="exact")
         self.open.append(await open_member(settings, one, NoEmbedder(), self.bus))
         return self.open[-1]
+
+    async def end(self, *members: RunningMember) -> None:
+        for member in members:
+            self.open.remove(member)
+            await member.close()
+
+    async def until_met(self) -> None:
+        """All that are open have heard all others."""
+        await until(lambda: not any(member.silent() for member in self.open))
 
 
 @asynccontextmanager

@@ -42,14 +42,11 @@ def test_it_reads_as_its_page(written: str, shown: str) -> None:
     assert text_of_asciidoc(written) == f"{shown}\n"
 
 
-def test_a_text_that_is_written_in_it_needs_no_such_name(tmp_path: Path) -> None:
+def test_files_of_it_are_read_so_and_a_text_that_is_written_in_it_needs_no_such_name(tmp_path: Path) -> None:
+    (tmp_path / "guide.adoc").write_text("= Guide\n\nIt is hot.")
+    assert is_learned(tmp_path / "guide.adoc")
+    assert read_text(tmp_path / "guide.adoc") == "# Guide\n\nIt is hot.\n"
     (tmp_path / "clean.txt").write_text("clean(1)\n========\n\n[verse]\nclean [-f]\n\n-f::\n\tReally.\n\n-n::\n\tOnly show.\n")
     assert read_text(tmp_path / "clean.txt").startswith("# clean(1)\n\nclean [-f]\n\n- -f\n  - Really.")
     (tmp_path / "notes.txt").write_text("Notes\n=====\n\nThe pump::\n\n    run\n")
     assert read_text(tmp_path / "notes.txt").startswith("Notes\n=====")
-
-
-def test_files_of_it_are_read_so(tmp_path: Path) -> None:
-    (tmp_path / "guide.adoc").write_text("= Guide\n\nIt is hot.")
-    assert is_learned(tmp_path / "guide.adoc")
-    assert read_text(tmp_path / "guide.adoc") == "# Guide\n\nIt is hot.\n"

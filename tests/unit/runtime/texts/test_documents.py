@@ -9,22 +9,25 @@ from hive_mind.runtime.texts import Document, document
 from hive_mind.runtime.texts.text_files import document_in
 from tests.unit.runtime.texts import made
 
+pytestmark = pytest.mark.usefixtures("read_here")
 
-def lines(name: str, body: bytes) -> list[str]:
+
+def read(name: str, body: bytes) -> Document:
     found = document_in(Path(name), body)
     assert isinstance(found, Document), found
-    return [line for line in found.text.splitlines() if line]
+    return found
+
+
+def lines(name: str, body: bytes) -> list[str]:
+    return [line for line in read(name, body).text.splitlines() if line]
 
 
 def test_a_pdf_is_read_page_by_page_and_pages_without_text_are_counted() -> None:
     body = made.pdf("The valve opens at 9 bar.", "", "The pump is red.")
-    assert document_in(Path("a.pdf"), body) == Document("The valve opens at 9 bar.\n\nThe pump is red.", {"page without text": 1})
-
-
-def test_a_sentence_goes_on_from_one_page_to_the_next_and_a_parted_word_is_whole() -> None:
-    found = document_in(Path("a.pdf"), made.pdf("The pump in hall 3 was re-\nplaced by Ines and", "is kept in cupboard 12."))
-    assert isinstance(found, Document)
-    assert found.text == "The pump in hall 3 was replaced by Ines and\nis kept in cupboard 12."
+    assert read("a.pdf", body) == Document("The valve opens at 9 bar.\n\nThe pump is red.", {"page without text": 1})
+    # A sentence goes on from one page to the next, and a parted word is whole.
+    body = made.pdf("The pump in hall 3 was re-\nplaced by Ines and", "is kept in cupboard 12.")
+    assert read("a.pdf", body).text == "The pump in hall 3 was replaced by Ines and\nis kept in cupboard 12."
 
 
 def test_a_word_document_keeps_titles_and_tables_under_their_titles() -> None:
@@ -33,8 +36,6 @@ def test_a_word_document_keeps_titles_and_tables_under_their_titles() -> None:
         made.paragraph("The seal is of type B7.") + table, **{"word/media/image1.png": "x", "word/header1.xml": "<x/>"}
     )
 
-    found = document_in(Path("a.docx"), body)
-
     assert lines("a.docx", body) == [
         "The seal is of type B7.",
         "| Part | Price |",
@@ -42,8 +43,7 @@ def test_a_word_document_keeps_titles_and_tables_under_their_titles() -> None:
         "| Pump | 300 |",
         "| Seal | 12 |",
     ]
-    assert isinstance(found, Document)
-    assert found.left_out == {"picture": 1, "header or footer": 1}
+    assert read("a.docx", body).left_out == {"picture": 1, "header or footer": 1}
 
 
 def test_what_an_author_struck_out_is_not_said() -> None:
@@ -60,20 +60,18 @@ def test_a_sheet_is_a_table_under_its_name_and_hidden_ones_are_left_out() -> Non
     ]  # fmt: skip
     body = made.xlsx(Parts=rows, hidden_one=[["Secret", "Word"]])
 
-    found = document_in(Path("a.xlsx"), body)
-
     assert lines("a.xlsx", body) == [
         "# Parts", "Prices of this year", "| Part | Price | Since | Share |", "| --- | --- | --- | --- |",
         "| Pump | 300 | 2025-03-10 | yes |", "| Seal |  |  | 0.5 |", "| Room | Key |", "| --- | --- |", "| Hall 3 | K-7 |",
     ]  # fmt: skip
-    assert isinstance(found, Document)
-    assert found.left_out == {"hidden sheet": 1}
+    assert read("a.xlsx", body).left_out == {"hidden sheet": 1}
 
 
 def test_a_book_is_read_in_the_order_of_its_chapters() -> None:
     body = made.epub("<h1>One</h1><p>The ferry leaves at nine.</p>", "<h1>Two</h1><p>It returns at noon.</p>")
-    found = document_in(Path("a.epub"), body)
-    assert found == Document("# One\n\nThe ferry leaves at nine.\n\n\n# Two\n\nIt returns at noon.\n", {"picture": 1})
+    assert read("a.epub", body) == Document(
+        "# One\n\nThe ferry leaves at nine.\n\n\n# Two\n\nIt returns at noon.\n", {"picture": 1}
+    )
 
 
 def test_the_title_of_a_document_stands_above_its_headings() -> None:
@@ -95,9 +93,7 @@ def test_a_message_is_what_its_sender_says_then_under_its_subject() -> None:
     mail = made.message(said, "The pump")
     mail.add_attachment(b"x", maintype="image", subtype="png", filename="a.png")
 
-    found = document_in(Path("a.eml"), mail.as_bytes())
-
-    assert found == Document(
+    assert read("a.eml", mail.as_bytes()) == Document(
         "# The pump\n\n> Where is the pump?\n\n[2025-03-10 09:30] Ana Lopes: I moved the pump to hall 3.\n\n- bring the seal",
         {"quoted line": 1, "attachment": 1},
     )

@@ -21,6 +21,7 @@ def notebook(body: object) -> Document | Unreadable:
 
 
 def test_markdown_and_code_are_read_and_outputs_are_counted() -> None:
+    assert is_learned(Path("study.ipynb"))
     body = {"cells": CELLS, "metadata": {"kernelspec": {"name": "python3", "language": "python"}}, "nbformat": 4}
     assert notebook(body) == Document(SHOWN, {"output of code": 2})
 
@@ -34,7 +35,3 @@ def test_the_former_format_has_sheets_and_headings() -> None:
 def test_what_is_no_notebook_is_refused_or_shows_what_it_has(body: object) -> None:
     document = notebook(body)
     assert isinstance(document, Document) or document.reason.startswith(("is no notebook", "holds no text", "is damaged"))
-
-
-def test_a_folder_gives_them() -> None:
-    assert is_learned(Path("study.ipynb"))

@@ -108,49 +108,44 @@ It was signed by Mara [1]_.
 """
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "# Retrying",
-        "The Retrier is in retrykit; see the guide, its page and more pages.",
-        "Added in version 2.1.",
-        "Changed in version 3.0: The usual pause is 250 ms.",
-        "Deprecated since version 3.2: Use Backoff instead.",
-        "- retry(call, *, times=5)",
-        "  - Calls it at most times times.",
-        "  - raises Exhausted:",
-        "    - if no try worked",
-        "- RETRY_LIMIT",
-        "  - Default is 20.",
-        "Pauses double.",
-        "- A heading of our own",
-        "  - Never retry payments.",
-        "Since May: Payments are safe.",
-        "```\n$ retry --times 4 fetch\n```",
-        "```\n$ retry --times 5 fetch\n```",
-        "- pause: float, optional",
-        "  - Seconds between tries. [default: 0.25]",
-        "| Name | Default |\n| --- | --- |",
-        "| times | 5 |",
-        "| Plan | Price |\n| --- | --- |",
-        "| Team | 40 euros |",
-        "| Limit | Size |\n| --- | --- |",
-        "| Body | 5 MB |",
-        "   The queue at noon.",
-        "## Later",
-        "Mara Voss leads the releases.",
-        "It is kept for seven years.",
-    ],
+LINES = (
+    "# Retrying",
+    "The Retrier is in retrykit; see the guide, its page and more pages.",
+    "Added in version 2.1.",
+    "Changed in version 3.0: The usual pause is 250 ms.",
+    "Deprecated since version 3.2: Use Backoff instead.",
+    "- retry(call, *, times=5)",
+    "  - Calls it at most times times.",
+    "  - raises Exhausted:",
+    "    - if no try worked",
+    "- RETRY_LIMIT",
+    "  - Default is 20.",
+    "Pauses double.",
+    "- A heading of our own",
+    "  - Never retry payments.",
+    "Since May: Payments are safe.",
+    "```\n$ retry --times 4 fetch\n```",
+    "```\n$ retry --times 5 fetch\n```",
+    "- pause: float, optional",
+    "  - Seconds between tries. [default: 0.25]",
+    "| Name | Default |\n| --- | --- |",
+    "| times | 5 |",
+    "| Plan | Price |\n| --- | --- |",
+    "| Team | 40 euros |",
+    "| Limit | Size |\n| --- | --- |",
+    "| Body | 5 MB |",
+    "   The queue at noon.",
+    "## Later",
+    "Mara Voss leads the releases.",
+    "It is kept for seven years.",
 )
-def test_each_construct_reads_as_on_its_page(line: str) -> None:
-    assert f"\n{line}\n" in f"\n{shown(PAGE)}"
+MARKUP = ("::\n", ":class:", "~", "<guide>", "_.", "====", "+--", "badge", "remark", "introduction", ".. v")
 
 
-@pytest.mark.parametrize(
-    "markup", ["::\n", ":class:", "~", "<guide>", "_.", "====", "+--", "badge", "remark", "introduction", ".. v"]
-)
-def test_nothing_of_the_markup_is_left(markup: str) -> None:
-    assert markup not in shown(PAGE)
+def test_each_construct_reads_as_on_its_page_and_nothing_of_the_markup_is_left() -> None:
+    page = shown(PAGE)
+    assert [line for line in LINES if f"\n{line}\n" not in f"\n{page}"] == []
+    assert [mark for mark in MARKUP if mark in page] == []
 
 
 def test_a_version_that_only_an_option_names_is_a_title() -> None:
@@ -161,15 +156,12 @@ def test_a_version_that_only_an_option_names_is_a_title() -> None:
     )
 
 
-def test_a_folder_gives_it() -> None:
-    assert is_learned(Path("notes.rst"))
-
-
 def test_plain_text_under_its_name_is_read_as_it_is() -> None:
     assert shown("The pump costs 5 euros.\nIt is *red.\n") == "The pump costs 5 euros. It is *red.\n"
 
 
-def test_another_encoding_is_detected() -> None:
+def test_a_folder_gives_it_and_another_encoding_is_detected() -> None:
+    assert is_learned(Path("notes.rst"))
     document = document_in(Path("notes.rst"), "Die Größe beträgt 5 Meter.".encode("cp1252"))
     assert isinstance(document, Document)
     assert "Größe beträgt" in document.text

@@ -55,18 +55,23 @@ async def test_the_status_counts_facts_without_going_through_them(tmp_path: Path
             state.recall.facts.held = held
 
 
-async def test_an_agent_whose_database_is_damaged_fails_alone(tmp_path: Path) -> None:
-    damaged = tmp_path / "agents" / "ada" / "memory.sqlite"
-    damaged.parent.mkdir(parents=True)
-    damaged.write_bytes(b"this is no database, though it is as long as one might be" * 100)
+def damage(home: Path) -> None:
+    """The database of ada."""
+    database = home / "agents" / "ada" / "memory.sqlite"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(b"this is no database, though it is as long as one might be" * 100)
 
-    async with running(config(tmp_path, store="sqlite")) as worker:
+
+async def test_an_agent_whose_database_is_damaged_or_whose_model_can_not_be_had_fails_alone(tmp_path: Path) -> None:
+    damage(tmp_path)
+    async with running(with_agent(config(tmp_path, store="sqlite"), "ben", model="nobody:knows-this")) as worker:
         await until(lambda: worker.status().phase == "ready")
-        assert agent(worker, "ada").phase == "failed"
+        assert [agent(worker, name).phase for name in NAMES] == ["failed", "failed", "ready", "ready"]
         assert "memory.sqlite" in agent(worker, "ada").error
+        assert agent(worker, "ben").error
         with pytest.raises(BackendUnavailable, match=r"memory\.sqlite"):
             await worker.call("ada", "stats")
-        assert (await worker.call("ben", "stats"))["facts"] == 0
+        assert (await worker.call("cleo", "stats"))["facts"] == 0
 
 
 async def test_an_agent_whose_file_can_not_be_reached_opens_soon_after_somebody_asks(
@@ -84,14 +89,6 @@ async def test_an_agent_whose_file_can_not_be_reached_opens_soon_after_somebody_
         with pytest.raises(BackendUnavailable, match=r"memory\.sqlite: File exists.*tried again now"):
             await worker.call("ada", "stats")
         await until(lambda: agent(worker, "ada").phase == "ready", within_s=2)
-
-
-async def test_a_model_that_can_not_be_had_fails_its_agent_alone(tmp_path: Path) -> None:
-    async with running(with_agent(config(tmp_path), "ada", model="nobody:knows-this")) as worker:
-        await until(lambda: worker.status().phase == "ready")
-        assert agent(worker, "ada").phase == "failed"
-        assert agent(worker, "ada").error
-        assert [agent(worker, name).phase for name in NAMES[1:]] == ["ready"] * 3
 
 
 async def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path) -> None:
@@ -117,9 +114,7 @@ async def test_one_that_gives_up_ends_with_what_it_lacks(tmp_path: Path) -> None
     async def away(_: WorkerConfig) -> EventBus:
         raise BackendUnavailable("redis", "nobody answers at 127.0.0.1")
 
-    damaged = tmp_path / "agents" / "ada" / "memory.sqlite"
-    damaged.parent.mkdir(parents=True)
-    damaged.write_bytes(b"this is no database, though it is as long as one might be" * 100)
+    damage(tmp_path)
     for store, hosting, why in (
         ("memory", Hosting(bus=away, gives_up_s=1.0), "nobody answers"),
         ("sqlite", Hosting(gives_up_s=1.0), r"memory\.sqlite"),

@@ -21,16 +21,12 @@ def notes(tmp_path: Path) -> Path:
     return file
 
 
-async def test_an_agent_is_not_ready_before_it_has_learned(tmp_path: Path, notes: Path) -> None:
+async def test_agents_that_are_alone_are_ready_once_they_have_learned_and_know_that_themselves(
+    tmp_path: Path, notes: Path
+) -> None:
     async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(notes),))) as worker:
         await until(lambda: worker.status().is_ready)
-
         assert str(notes) in agent(worker, "ada").learned
-
-
-async def test_agents_that_are_alone_know_what_they_learned_themselves(tmp_path: Path, notes: Path) -> None:
-    async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(notes),))) as worker:
-        await until(lambda: worker.status().is_ready)
         kept = await worker.call("ben", "store", content="The gate is blue.", concept="gate")
 
         assert (await worker.call("ada", "ask", question=QUESTION))["is_known"]
