@@ -19,10 +19,11 @@ _STOPPED = 130
 
 def main() -> None:
     """Run the command line of this process, and end the process."""
-    # The parent may have closed them (`>&-`, some daemons). Their numbers must not go to files that we open.
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    # The parent may have closed them (`>&-`, some daemons). Their numbers must not go to files that we open. Standard output is
+    # opened to be read, so that writing fails as to a closed one: a result that nobody gets is no success.
+    for name, mode, access in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))
     if isinstance(getattr(sys.stdout, "buffer", None), FileIO):
         # Where Python does not buffer, as in our image, what a full disk or a signal cuts short would be lost without a word.
         sys.stdout = os.fdopen(sys.stdout.fileno(), "w", 1, sys.stdout.encoding, sys.stdout.errors, closefd=False)

@@ -11,6 +11,7 @@ takes.
 import inspect
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -201,7 +202,14 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Call the command, or print its help."""
         with exit_codes():
-            return super().invoke(ctx)
+            try:
+                outcome = super().invoke(ctx)
+            except typer.Exit:
+                sys.stdout.flush()
+                raise
+            # Now and not while Python shuts down, where a broken pipe or a full disk can't be caught any more.
+            sys.stdout.flush()
+            return outcome
 
     def list_commands(self, ctx: Any) -> list[str]:
         del ctx

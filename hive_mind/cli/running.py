@@ -108,6 +108,8 @@ _ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), "make room th
     **dict.fromkeys(
         (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.EFBIG), "name another place"
     ),
+    # Of a standard output that was closed when we began: see `__main__`.
+    errno.EBADF: "give it a standard output, such as > /dev/null",
 }
 
 _LOGGER = "hive_mind"
@@ -152,7 +154,6 @@ def command(work: Work) -> Callable[..., None]:
             coroutine = work(*args, **options)
             if coroutine is not None:
                 asyncio.run(ending.cancellable(coroutine))
-            # Now and not while Python shuts down, where a broken pipe can't be caught any more.
             sys.stdout.flush()
 
     declared = [

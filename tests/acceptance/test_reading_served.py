@@ -1,8 +1,11 @@
 """Commands that look at a memory say the same, whichever process has it open."""
 
 import json
+import os
+import sys
+from itertools import product
 from pathlib import Path
-from subprocess import DEVNULL, PIPE
+from subprocess import DEVNULL, PIPE, run
 
 import pytest
 
@@ -49,14 +52,20 @@ def test_reading_commands_print_the_same_while_the_resident_process_has_the_memo
         assert (command, out) == (command, one.out)
 
 
-def test_where_there_is_no_room_for_what_is_printed_a_line_says_so_whatever_was_to_print_it(taught: HiveMind) -> None:
+NOWHERE = {
+    ">/dev/full": "No space left on device; make room there, and run it again",
+    ">&-": "Bad file descriptor; give it a standard output, such as > /dev/null",
+}
+
+
+def test_where_what_is_printed_goes_nowhere_a_line_says_so_whatever_was_to_print_it(taught: HiveMind) -> None:
     assert taught("serve").code == 0
-    for arguments in (("--help",), ("facts", "list"), ("ask", QUESTION)):
-        with Path("/dev/full").open("wb") as full, taught.start(*arguments, stdout=full.fileno(), stderr=PIPE) as process:
-            _, err = process.communicate(timeout=120)
-        said = err.decode().splitlines()
-        assert (process.returncode, said[-1]) == (1, "error: writing: No space left on device; make room there, and run it again")
-        assert "Traceback (most recent call last):" not in said
+    calls = (("--help",), ("facts", "list"), ("facts", "list", "-o", "json"), ("ask", QUESTION), ("hook", "session-start"))
+    for call, (where, reason) in product(calls, NOWHERE.items()):
+        command = ["sh", "-c", f'exec "$@" {where}', "sh", sys.executable, "-m", "hive_mind", *call]
+        ended = run(command, env=os.environ | taught.environment, stdin=DEVNULL, stderr=PIPE, text=True, timeout=120, check=False)
+        assert (ended.returncode, ended.stderr.splitlines()[-1:]) == (1, [f"error: writing: {reason}"]), call
+        assert "Traceback (most recent call last):" not in ended.stderr
 
 
 def test_a_fact_is_taken_back_where_the_memory_is_open(taught: HiveMind) -> None:
