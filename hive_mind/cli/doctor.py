@@ -214,10 +214,11 @@ def _disk(settings: Settings, agent: str) -> Check:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) and is_kept(settings, agent):
             detail = f"{folder} can't be written to ({reason_of(error)}): it can be asked, and learns nothing"
             return Check("disk", ABSENT, detail, "to let it learn, give this user the right to write there, or another --home")
-        return Check("disk", PROBLEM, f"{folder} takes no more ({reason_of(error)})", "make room there, or raise the quota")
+        advice = "give this user the right to write there, make room, or give another --home"
+        return Check("disk", PROBLEM, f"{folder} takes nothing ({reason_of(error)})", advice)
     from hive_mind.control.status.conditions import shortage
 
     for room in rooms([folder]):

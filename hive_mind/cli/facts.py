@@ -249,7 +249,7 @@ def _details(fact: Fact, episodes: Sequence[Reply], newer: Sequence[Fact]) -> li
         ("said by", fact.speaker),
         ("said at", fact.said_at.replace("T", " ")),
         ("sources", "\n".join(map(shown_source, fact.sources))),
-        ("taken from", "\n".join(episode["title"] or shown_source(episode["source"]) for episode in episodes)),
+        ("taken from", "\n".join(shown_source(episode["title"] or episode["source"]) for episode in episodes)),
         ("just before", fact.before),
         ("names", ", ".join(fact.entities)),
         ("labels", ", ".join(fact.labels)),

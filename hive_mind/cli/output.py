@@ -22,7 +22,7 @@ from hive_mind.cli.printing import INDENT, table_lines
 from hive_mind.cli.printing import Cell as Cell
 from hive_mind.cli.printing import ProgressPrinter as ProgressPrinter
 from hive_mind.cli.printing import Styled as Styled
-from hive_mind.counted import counted
+from hive_mind.counted import counted, in_one_line
 from hive_mind.counted import printable as printable
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.runtime.settings import variable
@@ -53,6 +53,8 @@ def spell_out_unknown_characters() -> None:
 
 
 def say(message: str, style: str = "") -> None:
+    """A message, on stderr. Its further lines are set in: a line end in a name begins none that looks like one of ours."""
+    message = message.replace("\n", "\n  ")
     if _is_plain(sys.stderr):
         _print(sys.stderr, message)
         return
@@ -155,11 +157,11 @@ def short_id(fact_id: str) -> str:
 
 
 def shown_source(source: str) -> str:
-    """A source as it is best read: a file below the current folder by its relative path."""
+    """A source as it is best read, in one line: a file below the current folder by its relative path."""
     path = Path(source)
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        return str(path.relative_to(Path.cwd()))
-    return source
+        source = str(path.relative_to(Path.cwd()))
+    return in_one_line(source)
 
 
 def plain(value: Any) -> Any:

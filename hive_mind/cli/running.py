@@ -30,7 +30,7 @@ from types import FrameType
 from typing import Any, TextIO, TypeVar, get_type_hints
 
 from hive_mind.cli.output import say, spell_out_unknown_characters
-from hive_mind.errors import ConfigError, HiveError, reason_of
+from hive_mind.errors import ConfigError, FileError, HiveError, reason_of
 
 Outcome = TypeVar("Outcome")
 
@@ -182,7 +182,10 @@ def exit_codes() -> Iterator[Ending]:
     try:
         yield ending
     except HiveError as error:
-        say(f"error: {error}", style="red")
+        first, *others = [problem.in_file(error.file) for problem in error.problems] if isinstance(error, FileError) else [error]
+        say(f"error: {first}", style="red")
+        for problem in others:
+            say(str(problem), style="red")
         raise _exit(USAGE if isinstance(error, ConfigError) else FAILED) from None
     except (Stopped, KeyboardInterrupt, asyncio.CancelledError) as stop:
         _alarm(_READER_S)

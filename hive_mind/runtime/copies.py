@@ -88,7 +88,7 @@ def needles(texts: Iterable[str], names: Iterable[str] = ()) -> Needles:
 
 def residue(folder: Path, sought: Needles) -> Iterator[Path]:
     """Files below a folder in which something of it stands."""
-    for path in sorted(folder.rglob("*")):
+    for path in _below(folder):
         if path.is_file() and not path.is_symlink() and has_residue(path, sought):
             yield path
 
@@ -191,17 +191,29 @@ class Leftover:
     advice: str
 
 
+# Of a home that has other things in it, such as a whole disk, only what is ours is looked at.
+_OURS = ("agents", "fleets", "hives", "receipts", "retrieval", "evals", ".import-")
+
+
+def _below(folder: Path, only: tuple[str, ...] = ("",)) -> Iterator[Path]:
+    """Every file and folder below it that this user may look at; others' may come and go meanwhile."""
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if at != str(folder) or name.startswith(only))
+        for name in sorted((*folders, *files)):
+            yield Path(at, name)
+
+
 def leftovers(home: Path) -> Iterator[Leftover]:
     """Those of a home, and of the copies that were made of its memories, wherever they went."""
     for half in abandoned(Path(copy.path) for copy in noted(home)):
         yield Leftover(half, "half of a copy that was interrupted", "delete it, or write any copy: that removes it")
-    for path in sorted(home.rglob("*")) if home.is_dir() else ():
+    for path in _below(home, only=_OURS):
         if is_half(path):
             if is_abandoned(path):
                 yield Leftover(
                     path, "half of a file whose writer was killed", "delete it: the next writing of that file does so, too"
                 )
-        elif path.is_dir() and path.name.endswith((UNFINISHED, REPLACED)):
+        elif path.name.endswith((UNFINISHED, REPLACED)) and path.is_dir():
             yield Leftover(path, "half of a hive's next generation", "apply the manifest again: that removes it")
         elif path.name.startswith(".import-") and path.is_dir():
             yield Leftover(path, "an import that was interrupted", "import the same archive again: that finishes it")

@@ -32,6 +32,12 @@ def test_what_agents_keep_is_for_their_owner_alone(hive_mind: HiveMind, tmp_path
     assert [path for path in there if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
 
 
+@pytest.mark.parametrize("home", ["/proc", "/proc/1"])
+def test_a_home_in_which_nothing_can_be_kept_is_a_problem_whatever_comes_and_goes_in_it(hive_mind: HiveMind, home: str) -> None:
+    ended = hive_mind("doctor", "--home", home, "-o", "json")
+    assert (ended.code, [check["name"] for check in ended.json["checks"] if check["state"] == "problem"]) == (1, ["disk"])
+
+
 @pytest.mark.slow
 def test_a_copied_home_commands_nobody_elses_processes(hive_mind: HiveMind, tmp_path: Path) -> None:
     hive_mind.applies(FLEET, tmp_path)

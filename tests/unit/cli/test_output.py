@@ -23,6 +23,12 @@ def test_a_source_below_this_folder_is_shown_by_its_relative_path(tmp_path, monk
     assert shown_source(str(tmp_path / "notes" / "a.txt")) == "notes/a.txt"
     assert shown_source("/elsewhere/a.txt") == "/elsewhere/a.txt"
     assert shown_source("call with Ana") == "call with Ana"
+    assert shown_source("a\nerror: b\t\x1b") == "a error: b \ufffd"
+
+
+def test_a_line_end_in_a_name_begins_no_line_that_looks_like_a_message(capsys):
+    output.say("skipped: a\nerror: b.txt is empty")
+    assert capsys.readouterr().err == "skipped: a\n  error: b.txt is empty\n"
 
 
 def test_a_number_stands_before_the_first_of_several_lines_only(capsys):
