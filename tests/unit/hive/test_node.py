@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.effects import Acknowledge, Done, Leave, Persist, Promote, Received, Retract, Say, Send, Tick
+from hive_mind.hive.effects import Acknowledge, Done, Leave, Persist, Promote, Received, Retract, Say, Send, Tick, Write
 from hive_mind.hive.node import CLOCK, META
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Changes, Receipt, Replicate
-from tests.hives import FIRST_MS, MODERATOR, PUMP, PUMP_ID, Hive, flat, promotion, settings, sharded
+from tests.hives import FIRST_MS, MODERATOR, PUMP, PUMP_ID, Hive, flat, promotion, settings
 from tests.unit.hive.each_topology import DOOR, RIGHT, TOPOLOGIES, ends, hive_over, vouched
 
 
@@ -56,25 +56,15 @@ def test_what_cannot_be_taken_has_a_reason_and_holds_up_nothing_else(hive):
     assert hive.found(here, DOOR) == [DOOR]
 
 
-def test_whether_a_holder_has_it_is_said_at_once_or_when_the_first_one_answers():
-    hive = Hive(sharded())
-    outside = next(name for name in hive.topology.nodes if name not in hive.topology.holders(hive.topology.home(PUMP_ID, "")))
-    inside = hive.topology.holders(hive.topology.home(PUMP_ID, ""))[0]
-    hive.is_lost = lambda *_: True
-
-    (held,) = hive.say(outside)
-    assert not held.is_shared
-    assert hive.shared == []
-    (held,) = hive.say(inside, agent="bo")
-    assert held.is_shared
-
-    hive.is_lost = lambda *_: False
-    hive.wait(10_000)
-    assert hive.shared.count((outside, (PUMP_ID,))) == 1
-
-
 @pytest.mark.parametrize(
-    "event", [Promote("r", [promotion(DOOR)]), Retract("r", [PUMP_ID], "ines"), Retract("r", [PUMP_ID], MODERATOR)], ids=str
+    "event",
+    [
+        Promote("r", [promotion(DOOR)]),
+        Retract("r", [PUMP_ID], "ines"),
+        Retract("r", [PUMP_ID], MODERATOR),
+        Write("r", [("agent/ines", "{}")], "ines"),
+    ],
+    ids=str,
 )
 def test_nothing_is_sent_or_answered_before_it_is_durable(event):
     hive = Hive(flat())
@@ -85,14 +75,6 @@ def test_nothing_is_sent_or_answered_before_it_is_durable(event):
     assert isinstance(effects[0], Persist)
     assert isinstance(effects[-1], Done)
     assert any(isinstance(effect, Send) for effect in effects[1:-1])
-
-
-def test_a_receipt_and_an_acknowledgement_come_after_what_they_promise_is_durable():
-    hive = Hive(flat())
-    message = Replicate("p", (Changes("all", (RIGHT,)),))
-    effects = hive.nodes["n0"].handle(Received("n1", message, "delivery 7"), hive.clock())
-    assert [type(effect) for effect in effects] == [Persist, Send, Acknowledge]
-    assert effects[1].message == Receipt("p")
 
 
 def test_a_clock_that_was_set_back_while_the_node_was_down_makes_nothing_older_than_what_was_said():
@@ -110,13 +92,14 @@ def test_a_clock_that_was_set_back_while_the_node_was_down_makes_nothing_older_t
 
 def test_a_message_that_comes_again_is_receipted_and_written_once():
     hive = Hive(flat())
-    message = Replicate("p", (Changes("all", (RIGHT,)),))
-    hive.tell("n0", Received("n1", message))
+    first, again = (
+        hive.tell("n0", Received("n1", Replicate("p", (Changes("all", (RIGHT,)),)), delivery)) for delivery in ("7", "8")
+    )
 
-    again = hive.tell("n0", Received("n1", message))
-
-    assert [type(effect) for effect in again] == [Send]
-    assert again[0] == Send(("n1",), Receipt("p"))
+    # The receipt and the acknowledgement come after what they promise is durable.
+    assert [type(effect) for effect in first] == [Persist, Send, Acknowledge]
+    assert first[1] == again[0] == Send(("n1",), Receipt("p"))
+    assert [type(effect) for effect in again] == [Send, Acknowledge]
 
 
 def test_a_node_says_when_it_wants_to_be_woken_and_has_nothing_to_do_before():

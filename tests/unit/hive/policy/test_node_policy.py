@@ -190,15 +190,6 @@ def test_gossip_makes_nothing_immortal(hive):
     assert hive.who_has() == set()
 
 
-@pytest.mark.parametrize("hive", ["single"], indirect=True)
-def test_the_hives_own_time_holds_where_the_author_names_none(hive):
-    hive.say("n0")
-    later(hive, DAY_MS - HOUR_MS)
-    assert hive.found("n0") == [PUMP]
-    later(hive, 2 * HOUR_MS)
-    assert hive.found("n0") == []
-
-
 def test_confidence_is_what_was_said_however_often_it_was_read_and_passed_on(hive):
     hive.say("n0", confidence=0.8)
     later(hive, 10 * HOUR_MS)

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from hive_mind.bus.codec import encode_message
-from hive_mind.hive.effects import Persist, Received, Retract, Send, Tick, Write
+from hive_mind.hive.effects import Received, Retract, Tick, Write
 from hive_mind.hive.policy import UNSEALED, is_sealed_entry
-from hive_mind.hive.policy.registry_service import REGISTRY, announced, size_of
+from hive_mind.hive.policy.registry_service import announced, size_of
 from hive_mind.hive.replication import GossipSettings
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.ids import fact_id
@@ -26,41 +26,12 @@ def entries(hive: Hive, name: str) -> tuple[RegistryEntry, ...]:
     return hive.nodes[name].registry.entries()
 
 
-def test_an_entry_is_durable_before_it_is_told():
-    effects = Hive(flat()).tell("n0", Write("r", [("agent/ines", "{}")], "ines"))
-    assert isinstance(effects[0], Persist)
-    assert REGISTRY in {record.table for record in effects[0].records}
-    assert [effect.to for effect in effects if isinstance(effect, Send)] == [("n1", "n2")]
-
-
 def test_of_several_entries_each_has_its_own_answer():
     hive = Hive(flat())
     asked = [("agent/ines", "{}"), ("agent/bo", "{}"), ("trust/ines", "2"), ("nonsense", ""), ("agent/ines", "no JSON")]
     reasons = hive.request("n0", lambda request: Write(request, asked, "ines"))
     assert [reason == "" for reason in reasons] == [True, False, False, False, False]
     assert {entry.key for entry in entries(hive, "n1")} == {"agent/ines"}
-
-
-def test_who_missed_it_hears_of_it_in_the_next_exchange():
-    hive = Hive(flat())
-    hive.down.add("n2")
-    hive.write("n0", "trust/ines", "1.5")
-    hive.down.discard("n2")
-
-    hive.wait(15_000)
-    assert entries(hive, "n2") == entries(hive, "n0") != ()
-
-
-def test_a_restarted_node_knows_what_it_knew():
-    hive = Hive(flat())
-    hive.write("n0", "trust/ines", "1.5")
-    hive.write("n1", f"redacted/{PUMP_ID}")
-
-    before = entries(hive, "n2")
-    hive.boot("n2")
-
-    assert entries(hive, "n2") == before
-    assert hive.nodes["n2"].policy.at(hive.clock()).trust("ines") == 1.5
 
 
 def test_a_moderator_that_was_dismissed_moderates_no_more_and_what_it_did_stays():

@@ -11,7 +11,7 @@ from hive_mind.hive.replication.exchange_steps import size_of
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Batch, DeliverySettings, Outbox
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Receipt, Replicate
-from tests.hives import FIRST_MS, IMPATIENT, PUMP, PUMP_ID, Court, Hive, assertion, flat, said, settings, sharded, share
+from tests.hives import FIRST_MS, PUMP, PUMP_ID, Court, Hive, assertion, flat, said, sharded, share
 
 SETTINGS = DeliverySettings(first_retry_ms=1_000, last_retry_ms=4_000, retries_max=3, batch_dots_max=10)
 
@@ -174,22 +174,6 @@ def test_what_was_never_delivered_is_delivered_after_a_restart(make):
     assert not any(table == OUTBOX for table, _ in hive.kept[author])
 
 
-def test_a_member_that_was_down_has_everything_when_it_is_back():
-    hive = Hive(flat(), settings(delivery=IMPATIENT))
-    hive.say("n2", "Before.")
-    hive.down.add("n2")
-    hive.say("n0")
-    hive.take_back("n0", by="ines")
-    hive.say("n1", "Meanwhile.", agent="bo")
-    hive.wait(60_000)
-
-    hive.boot("n2")
-    hive.wait(60_000)
-
-    assert hive.live("n2") == hive.live("n0") == hive.live("n1")
-    assert len(hive.live("n2")["all"]) == 2
-
-
 def test_a_receipt_that_comes_again_does_nothing():
     hive = Hive(flat())
     hive.is_lost = lambda _, __, message: isinstance(message, Receipt)
@@ -208,15 +192,21 @@ def test_a_receipt_that_comes_again_does_nothing():
 def test_promotion_that_reaches_nobody_says_so():
     """A holder of the partition has it at once; anybody else hears of it when a holder does, and never before."""
     hive = Hive(sharded())
-    outside = next(name for name in hive.topology.nodes if name not in hive.topology.holders(hive.topology.home(PUMP_ID, name)))
+    holders = hive.topology.holders(hive.topology.home(PUMP_ID, ""))
+    outside = next(name for name in hive.topology.nodes if name not in holders)
     hive.is_lost = lambda *_: True
 
     (held,) = hive.say(outside)
+    (inside,) = hive.say(holders[0], agent="bo")
     hive.wait(60_000)
 
-    assert (held.refused, held.is_shared) == ("", False)
-    assert hive.shared == []
+    assert (held.refused, held.is_shared, inside.is_shared) == ("", False, True)
+    assert (outside, (PUMP_ID,)) not in hive.shared
     assert hive.nodes[outside].outbox.is_waiting_for() == {PUMP_ID}
+
+    hive.is_lost = lambda *_: False
+    hive.wait(60_000)
+    assert hive.shared.count((outside, (PUMP_ID,))) == 1
 
 
 def test_what_is_taken_back_under_way_still_arrives_together_with_the_proof_and_is_forgotten_when_it_has():
