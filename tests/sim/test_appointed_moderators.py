@@ -28,8 +28,8 @@ from tests.sim.scenarios import THREE, world_of, written
 
 LIMIT, DECISIONS = 4, 12
 LATE, LIAR = agents_of("n1")[0], agents_of("n2")[0]
-# Each draws other delays and losses; a few show it at every change.
-SEEDS = usually(range(12), *range(4))
+# Each draws other delays and losses; two show it at every change.
+SEEDS = usually(range(12), 0, 1)
 STORMY = replace(CALM, is_signed=True, loss=0.4, duplication=0.3, delay_ms=20_000)
 
 

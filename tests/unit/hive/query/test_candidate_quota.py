@@ -246,7 +246,7 @@ def test_what_the_answers_of_others_made_needless_is_not_waited_for():
     assert (found.missing, "a0" in found.silent) == ((), False)
 
 
-def test_a_favoured_set_is_asked_for_more_than_all_at_once():
+def test_a_favoured_set_is_asked_for_more_than_all_at_once_and_the_merged_pool_is_as_deep_as_ever():
     scatter = scatter_of(favoured=frozenset({"s0"}))
 
     asked = depths(scatter.start(0))
@@ -257,4 +257,5 @@ def test_a_favoured_set_is_asked_for_more_than_all_at_once():
         count = 200 if one.name == "s0" else FIRST - 1
         scatter.take(one.members[0], reply(one.name, count, asked_for, 0.9 if one.name == "s0" else 0.1), 5)
     assert scatter.is_done
-    assert scatter.gathered().requests == SETS
+    found = scatter.gathered()
+    assert (found.requests, len(found.pool)) == (SETS, DEPTH)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import SearchLocal
-from hive_mind.hive.query.scatter import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, FOR_MORE
+from hive_mind.hive.query.scatter import FOR_MORE
 from hive_mind.hive.topology import ReplicaSet
 from hive_mind.model.gathered import NOWHERE, EvidenceColumns, Probe
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, SearchReply
@@ -222,16 +222,6 @@ def test_absurd_statistics_of_a_member_do_no_harm(documents: int, statistics: Te
     found = scatter.gathered()
     assert set(found.missing) <= {"p0", "p1", "p2"}
     assert np.isfinite(found.pool.keyword).all()
-
-
-def test_a_favoured_set_gives_more_candidates_and_the_merged_pool_is_as_deep_as_ever():
-    scatter = scatter_of(TWO, favoured=frozenset({"t"}))
-    depths = {effect.message.replica_set: effect.message.probe.depth for effect in scatter.start(0)}
-
-    assert depths == {"s": 10, "t": 10 * DOMAIN_ROUTING_PRIORITY_MULTIPLIER}
-    scatter.take("a", pool_reply("s", *[f"s{n}" for n in range(10)]), 1)
-    scatter.take("c", pool_reply("t", *[f"t{n}" for n in range(30)]), 1)
-    assert len(scatter.gathered().pool) == 10
 
 
 def test_requests_say_how_much_time_is_left():

@@ -86,15 +86,17 @@ def test_only_moderators_rate_moderators_and_nobody_silences_one():
     assert not book.is_quarantined("mod", NOW_MS)
 
 
-def test_pinned_trust_holds_whatever_anybody_rated():
+def test_pinned_trust_holds_whatever_anybody_rated_and_pinning_it_low_hides_nobody():
     registry = Registry(["mod"])
     rated(registry, "mod", "ann", bad=20)
     registry.write("trust/ann", "1.7", "mod", Stamp(NOW_MS))
+    registry.write("trust/zoe", "0.0", "mod", Stamp(NOW_MS))
     book = TrustBook(registry)
 
-    assert book.of("ann", NOW_MS) == 1.7
+    assert [(book.of(name, NOW_MS), book.is_quarantined(name, NOW_MS)) for name in ("ann", "zoe")] == [(1.7, False), (0.0, False)]
     registry.write("trust/ann", "", "mod", Stamp(NOW_MS + 1))
     assert book.of("ann", NOW_MS) < 0.1
+    assert book.is_quarantined("ann", NOW_MS)
 
 
 def test_agents_of_one_voucher_do_not_rate_each_other_and_speak_as_one():
@@ -126,17 +128,6 @@ def test_quarantine_needs_two_raters_or_a_moderator():
     assert not book.is_quarantined("zoe", NOW_MS)
     rated(registry, "mod", "zoe", bad=5)
     assert book.is_quarantined("zoe", NOW_MS)
-
-
-def test_pinning_trust_low_hides_nobody_and_pinning_it_up_brings_back():
-    registry = Registry(["mod"])
-    registry.write("trust/ann", "0.0", "mod", Stamp(NOW_MS))
-    rated(registry, "mod", "zoe", bad=20)
-    registry.write("trust/zoe", "1.0", "mod", Stamp(NOW_MS))
-    book = TrustBook(registry)
-
-    assert not book.is_quarantined("ann", NOW_MS)
-    assert not book.is_quarantined("zoe", NOW_MS)
 
 
 def test_a_vouched_agent_has_a_voice_of_its_own_once_it_is_proven():
