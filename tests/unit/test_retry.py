@@ -39,33 +39,27 @@ def outages(count: int) -> list[BackendError]:
     return [BackendUnavailable("test", "away") for _ in range(count)]
 
 
-def test_a_call_that_succeeds_is_made_once():
-    trouble = Trouble()
-    assert trouble.run() == "done"
-    assert (trouble.calls, trouble.waited_s) == (1, [])
-
-
-def test_passing_trouble_is_waited_out():
-    trouble = Trouble(*outages(2))
-    assert trouble.run() == "done"
-    assert trouble.calls == 3
-
-
-def test_lasting_trouble_is_raised_after_the_last_attempt():
-    trouble = Trouble(*outages(9))
-    with pytest.raises(BackendUnavailable):
-        trouble.run()
-    assert (trouble.calls, len(trouble.waited_s)) == (3, 2)
-
-
 @pytest.mark.parametrize(
-    "error", [BackendRejected("test", "no"), ValueError("ours"), BackendTimeout("test", "late: more would queue behind it")]
+    ("errors", "calls", "is_done"),
+    [
+        ([], 1, True),
+        (outages(2), 3, True),
+        (outages(9), 3, False),
+        ([BackendRejected("test", "no")], 1, False),
+        ([ValueError("ours")], 1, False),
+        ([BackendTimeout("test", "late: more would queue behind it")], 1, False),
+        ([BackendThrottled("test", "slow down", 3600.0)], 1, False),
+    ],
+    ids=["none", "passing", "lasting", "rejected", "ours", "late", "for an hour"],
 )
-def test_what_will_fail_again_is_raised_at_once(error: Exception):
-    trouble = Trouble(error)
-    with pytest.raises(type(error)):
-        trouble.run()
-    assert (trouble.calls, trouble.waited_s) == (1, [])
+def test_passing_trouble_is_waited_out_and_what_lasts_or_will_fail_again_is_raised(errors: list, calls: int, is_done: bool):
+    trouble = Trouble(*errors)
+    if is_done:
+        assert trouble.run() == "done"
+    else:
+        with pytest.raises(type(errors[0])):
+            trouble.run()
+    assert (trouble.calls, len(trouble.waited_s)) == (calls, calls - 1)
 
 
 def test_only_what_is_named_is_tried_again():
@@ -85,13 +79,6 @@ def test_nobody_comes_back_before_the_server_asked_to():
     trouble = Trouble(BackendThrottled("test", "slow down", 7.0))
     trouble.run()
     assert trouble.waited_s[0] > 7.0
-
-
-def test_a_server_that_asks_for_an_hour_is_not_waited_for():
-    trouble = Trouble(BackendThrottled("test", "slow down", 3600.0))
-    with pytest.raises(BackendThrottled):
-        trouble.run()
-    assert trouble.waited_s == []
 
 
 @given(st.integers(1, 10_000), st.integers())

@@ -66,6 +66,14 @@ async def ground() -> Ground:
     return found
 
 
+async def at_the_gate() -> Ground:
+    """Its run waits there."""
+    found = await ground()
+    await found.keeper.start(SLOW, {}, "r")
+    await found.until("r", "replied")
+    return found
+
+
 def tools_of(fleet: FleetDirectory) -> Toolbox:
     return Toolbox(fleet_tools(fleet))
 
@@ -77,9 +85,7 @@ async def call(box: Toolbox, name: str, **arguments: Any) -> Any:
 
 
 async def test_a_stall_is_one_ticket_however_often_and_by_whomever_it_is_seen() -> None:
-    ada = await ground()
-    await ada.keeper.start(SLOW, {}, "r")
-    await ada.until("r", "replied")
+    ada = await at_the_gate()
     own = await memory.open()
     watchers = [Watcher("w", own, opener({"ada": ada.ledger}), clock_ms=lambda: ada.ms) for _ in range(2)]
     assert await watchers[0].look(["ada", "nobody"]) == []
@@ -109,9 +115,7 @@ async def test_a_journal_that_can_not_be_read_is_told_and_hides_no_other() -> No
 
 
 async def test_a_run_that_is_paused_stops_where_it_is_and_goes_on_when_it_may() -> None:
-    ada = await ground()
-    await ada.keeper.start(SLOW, {}, "r")
-    await ada.until("r", "replied")
+    ada = await at_the_gate()
     box = tools_of(FleetDirectory("queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {}))
     assert (await call(box, "pause", agent="ada", run="r", why="it stalls"))["status"] == "paused"
     assert (await call(box, "pause", agent="ada", run="r"))["status"] == "paused"
@@ -143,9 +147,7 @@ async def test_work_is_assigned_to_who_fits_it_best_and_begins_one_run() -> None
 
 @pytest.mark.parametrize(("word", "status"), [("cancel", "cancelled"), ("leave", "paused"), ("resume", "accepted")])
 async def test_what_a_person_says_about_a_ticket_is_done_and_closes_it(word: str, status: str) -> None:
-    ada = await ground()
-    await ada.keeper.start(SLOW, {}, "r")
-    await ada.until("r", "replied")
+    ada = await at_the_gate()
     desk = LedgerDesk(await memory.open())
     item = item_of(ticket_of_dead("n1", 0), "watcher", 1)
     await desk.ask(item)

@@ -22,7 +22,7 @@ EVIL = "<script>alert(1)</script>\"onload=alert(2) 'x"
 PUMP, VALVE = "The pump in hall 3 is red.", "The valve V7 in hall 3 was replaced in 2019."
 
 
-async def test_the_fleet_has_each_agent_with_phase_facts_and_whom_it_hears(tmp_path):
+async def test_the_fleet_has_each_agent_with_phase_facts_and_whom_it_hears_and_is_followed(tmp_path):
     async with looking(tmp_path) as browser:
         await browser.worker.call("ada", "store", content=PUMP)
         page = (await browser.get(""))[1]
@@ -30,57 +30,42 @@ async def test_the_fleet_has_each_agent_with_phase_facts_and_whom_it_hears(tmp_p
         assert "1 of 1 · 100 %" in page
         assert "ready" in page
         assert "No agent is like that." in (await browser.get("?q=nobody"))[1]
-        found = (await browser.get("?q=ben"))[1]
-        assert 'id="agent-ben"' in found
-        assert 'id="agent-ada"' not in found
-
-
-async def test_the_fleet_is_followed(tmp_path):
-    async with looking(tmp_path) as browser:
         told = await browser.first_event("fleet/live?q=ben")
         assert told["figures"]["agents"] == 4
-        assert 'id="agent-ben"' in told["html"]
-        assert 'id="agent-ada"' not in told["html"]
+        for found in ((await browser.get("?q=ben"))[1], told["html"]):
+            assert 'id="agent-ben"' in found
+            assert 'id="agent-ada"' not in found
 
 
-async def test_a_process_that_does_not_answer_is_shown_as_silent(tmp_path, monkeypatch):
+async def test_a_process_that_does_not_answer_is_shown_as_silent_and_one_that_ended_stays_on_the_map(tmp_path, monkeypatch):
     monkeypatch.setattr("hive_mind.console.seen._FRESH_S", 0.0)
     async with looking(tmp_path) as browser:
         run = Path(browser.worker.config.run)
-        (run / "gone.json").write_text(
-            (run / "town.json").read_text().replace("town", "gone").replace(str(browser.root.port), "9")
-        )
+        contact = (run / "town.json").read_text().replace("town", "gone").replace(str(browser.root.port), "9")
+        (run / "gone.json").write_text(contact)
         assert "Process gone: it does not answer" in (await browser.get(""))[1]
 
-
-async def test_a_process_that_ended_stays_on_the_map(tmp_path, monkeypatch):
-    monkeypatch.setattr("hive_mind.console.seen._FRESH_S", 0.0)
-    async with looking(tmp_path) as browser:
-        config = Path(browser.worker.config.run).parent / "config" / "gone.json"
+        config = run.parent / "config" / "ended.json"
         config.parent.mkdir()
-        gone = msgspec.structs.replace(browser.worker.config, process="gone", agents=(AgentConfig("eve", group="north"),))
-        config.write_bytes(gone.packed())
+        ended = msgspec.structs.replace(browser.worker.config, process="ended", agents=(AgentConfig("eve", group="north"),))
+        config.write_bytes(ended.packed())
         page = (await browser.get(""))[1]
-        assert "Process gone: it is not running: hive-mind status says why" in page
+        assert "Process ended: it is not running: hive-mind status says why" in page
         assert 'id="agent-eve"' in page
-        assert "process gone does not run" in (await browser.get("facts?agent=eve"))[1]
+        assert "process ended does not run" in (await browser.get("facts?agent=eve"))[1]
         config.unlink()
         assert 'id="agent-eve"' not in (await browser.get(""))[1]
 
 
-async def test_an_answer_has_its_sources_their_scores_and_who_was_asked(tmp_path):
+async def test_an_answer_has_its_sources_scores_and_who_was_asked_and_why_not_the_step_at_which_a_fact_fell_out(tmp_path):
     async with looking(tmp_path) as browser:
         kept = await browser.worker.call("ada", "store", content=PUMP, source="tour")
+        other = await browser.worker.call("ada", "store", content=VALVE)
         page = (await browser.get("ask?agent=ada&q=What colour is the pump in hall 3?"))[1]
         assert html.escape(PUMP) in page
         assert kept["fact_id"] in page
         assert all(part in page for part in ("Of the hive searched", "words", "keyword score", "Silent:", "tour"))
 
-
-async def test_why_not_names_the_step_at_which_a_fact_fell_out(tmp_path):
-    async with looking(tmp_path) as browser:
-        await browser.worker.call("ada", "store", content=PUMP)
-        other = await browser.worker.call("ada", "store", content=VALVE)
         asked = "ask/why-not?agent=ada&q=What colour is the pump in hall 3?&expected="
         assert "<strong>used.</strong>" in (await browser.get(f"{asked}The pump in hall 3 is red"))[1]
         assert "<strong>not used.</strong>" in (await browser.get(f"{asked}{other['fact_id']}"))[1]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import msgspec
 
@@ -14,6 +15,7 @@ from hive_mind.judge.items import Context, Decision, Item, ItemView
 from hive_mind.judge.judgment import DeskConfig, JudgmentAction
 from hive_mind.ledger import Ledger
 from hive_mind.model.ids import item_id
+from tests.waiting import until
 
 ACCEPT, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 AT_ANN = DeskConfig("ann", "node-ann")
@@ -45,6 +47,12 @@ class Agent:
         assert await self.desk.ask(item)
         return id
 
+    async def ask_at(self, desk: "Agent", *subjects: str) -> list[str]:
+        """What it asks lies at that agent's desk."""
+        ids = [await self.ask(subject) for subject in subjects]
+        await until_there(desk, ids)
+        return ids
+
     async def decide(self, id: str, action: JudgmentAction, by: str = "olga") -> bool:
         return await self.desk.decide(Decision(item=id, action=action, by=by))
 
@@ -69,6 +77,13 @@ class Town:
         ledger = await backends.load("ledger", "memory").open()
         found = self.agents[name] = Agent(self, name, node or f"node-{name}", ledger)
         return found
+
+    async def started(self, *names: str) -> list[Agent]:
+        """Agents at work, each on a node of its own."""
+        agents = [await self.agent(name) for name in names]
+        for agent in agents:
+            agent.start()
+        return agents
 
     def pages_of(self, node: str) -> DeskPages:
         if node not in self.pages:
@@ -114,6 +129,11 @@ def page(to: str, agent: str, id: str, kind: str, value: Item | Decision, *, ask
 
 async def there(agent: Agent, id: str) -> bool:
     return await agent.view(id) is not None
+
+
+async def until_there(agent: Agent, ids: Sequence[str]) -> None:
+    for id in ids:
+        await until(partial(there, agent, id))
 
 
 async def is_open(agent: Agent, id: str) -> bool:

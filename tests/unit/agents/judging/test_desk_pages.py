@@ -21,7 +21,7 @@ from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.judge.items import DECIDED, OPENED, Decision, Item
 from hive_mind.judge.judgment import DeskConfig
 from hive_mind.model.entry import Entry
-from tests.unit.agents.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, page, there
+from tests.unit.agents.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, page, there, until_there
 from tests.waiting import until
 
 
@@ -66,25 +66,19 @@ async def test_what_does_not_fit_one_message_comes_in_several(town: Town) -> Non
     asked = [await ben.ask(f"ferry {n}", context=(("text", "x" * 15_000),)) for n in range(12)]
     ann.start()
     ben.start()
-    for id in asked:
-        await until(partial(there, ann, id))
+    await until_there(ann, asked)
 
 
 @pytest.mark.parametrize("count", [1, 9, 20])
 async def test_an_agent_whose_ledger_begins_anew_is_asked_for_all_of_it(count: int, town: Town) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
-    for n in range(9):
-        await until(partial(there, ann, await ben.ask(f"ferry {n}")))
+    ann, ben = await town.started("ann", "ben")
+    await ben.ask_at(ann, *(f"ferry {n}" for n in range(9)))
     await ben.stop()
     new = await town.agent("ben")
     asked = [await new.ask(f"tram {n}") for n in range(count)]
     new.start()
-    for id in asked:
-        await until(partial(there, ann, id))
-    later = await new.ask("bus")
-    await until(partial(there, ann, later))
+    await until_there(ann, asked)
+    (later,) = await new.ask_at(ann, "bus")
     assert await ann.decide(later, ACCEPT)
     await until(lambda: new.is_decided(later, ACCEPT))
 
@@ -99,19 +93,14 @@ async def restored(town: Town, agent: Agent, since: Sequence[Entry]) -> Agent:
 
 
 async def test_what_is_asked_and_decided_behind_a_copy_that_was_restored_is_taken_as_well(town: Town) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
-    first = await ben.ask("ferry")
-    await until(lambda: there(ann, first))
+    ann, ben = await town.started("ann", "ben")
+    (first,) = await ben.ask_at(ann, "ferry")
     copy = (await ben.ledger.newer(0)).entries
-    for n in range(4):
-        await until(partial(there, ann, await ben.ask(f"tram {n}")))
+    await ben.ask_at(ann, *(f"tram {n}" for n in range(4)))
     ben = await restored(town, ben, copy)
     asked = [await ben.ask(f"bus {n}") for n in range(9)]
     ben.start()
-    for id in asked:
-        await until(partial(there, ann, id))
+    await until_there(ann, asked)
 
     copy = (await ann.ledger.newer(0)).entries
     assert await ann.decide(first, ACCEPT)
@@ -127,9 +116,7 @@ async def test_what_is_asked_and_decided_behind_a_copy_that_was_restored_is_take
 async def test_a_page_is_taken_that_goes_on_where_the_last_ended_and_one_of_an_earlier_version_which_gives_no_marks(
     town: Town,
 ) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
+    ann, ben = await town.started("ann", "ben")
     await ben.ask("ferry")
     await until(lambda: "ben" in ann.exchange._peers and ann.exchange._peers["ben"].mark)
     have = ann.exchange._peers["ben"].have
@@ -149,11 +136,8 @@ async def test_a_page_is_taken_that_goes_on_where_the_last_ended_and_one_of_an_e
 
 
 async def test_what_an_agent_took_back_is_taken_back_at_the_desk_though_the_entry_before_is_gone(town: Town) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
-    asked, done = await ben.ask("ferry"), await ben.ask("tram")
-    await until(lambda: there(ann, done))
+    ann, ben = await town.started("ann", "ben")
+    asked, _ = await ben.ask_at(ann, "ferry", "tram")
     await until(lambda: ben.exchange._sent)
     await ben.stop()
     heads = [head for head in await ben.ledger.heads("") if head.stream != f"item/{asked}"]
@@ -213,11 +197,8 @@ async def test_whoever_stops_in_between_both_know_each_item_once_and_the_same_de
 async def test_a_desk_that_is_full_takes_the_rest_when_there_is_room(monkeypatch: pytest.MonkeyPatch, town: Town) -> None:
     monkeypatch.setattr("hive_mind.agents.judging.desk_pages._AGAIN_S", 0.01)
     monkeypatch.setattr("hive_mind.agents.desk.OPEN_MAX", 2)
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
-    asked = [await ben.ask(f"fact {n}") for n in range(2)]
-    await until(lambda: there(ann, asked[-1]))
+    ann, ben = await town.started("ann", "ben")
+    asked = await ben.ask_at(ann, "fact 0", "fact 1")
     assert await ann.decide(asked[0], ESCALATE)
     await until(lambda: ben.is_decided(asked[0], ESCALATE))
     # Thought over while the agent is away, so that it has room and the desk has none.
@@ -243,9 +224,7 @@ async def test_an_agent_that_is_not_there_is_known_to_be_silent_keeps_nobody_wai
     ann, ben, cyd = [await town.agent(name, node) for name, node in (("ann", ""), ("ben", "node-ann"), ("cyd", ""))]
     for agent in (ann, ben, cyd):
         agent.start()
-    of_ben, of_cyd = await ben.ask("ferry"), await cyd.ask("tram")
-    for id in (of_ben, of_cyd):
-        await until(partial(there, ann, id))
+    (of_ben,), (of_cyd,) = await ben.ask_at(ann, "ferry"), await cyd.ask_at(ann, "tram")
     for agent in (ann, ben):
         await agent.stop()
     town.kill("node-ann")
@@ -280,17 +259,14 @@ async def test_what_is_asked_before_the_desk_of_the_same_node_is_there_lies_on_i
     asked = [await ben.ask(f"ferry {n}") for n in range(3)]
     await until(lambda: bool(ben.exchange._unheard))
     ann.start()
-    for id in asked:
-        await until(partial(there, ann, id))
+    await until_there(ann, asked)
     await until(lambda: not ben.exchange._unheard)
     assert ben.work is not None
     assert not ben.work.done()
 
 
 async def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCaptureFixture, town: Town) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
+    ann, ben = await town.started("ann", "ben")
     asked, own = await ben.ask("ferry"), await ann.ask("tram")
     await until(lambda: there(ann, asked))
     yes, yes_to_own = [Decision(item=id, action=ACCEPT, by="mallory") for id in (asked, own)]
@@ -345,11 +321,8 @@ def test_on_one_node_a_desk_that_is_not_there_takes_nothing() -> None:
 
 
 async def test_another_desk_is_told_what_waits_and_nothing_else(town: Town) -> None:
-    ann, ben, cyd = [await town.agent(name) for name in ("ann", "ben", "cyd")]
-    ann.start()
-    ben.start()
-    done, open_ = await ben.ask("done"), await ben.ask("open")
-    await until(lambda: there(ann, open_))
+    (ann, ben), cyd = await town.started("ann", "ben"), await town.agent("cyd")
+    done, open_ = await ben.ask_at(ann, "done", "open")
     await ann.decide(done, ACCEPT)
     await until(lambda: ben.is_decided(done, ACCEPT))
     await ben.stop()
@@ -360,21 +333,6 @@ async def test_another_desk_is_told_what_waits_and_nothing_else(town: Town) -> N
     await cyd.decide(open_, ACCEPT)
     await until(lambda: ben.is_decided(open_, ACCEPT))
     assert not await there(cyd, done)
-
-
-async def test_an_agent_that_moved_hears_what_was_decided_meanwhile(town: Town) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
-    asked = await ben.ask("ferry")
-    await until(lambda: there(ann, asked))
-    await ben.stop()
-    await ann.decide(asked, ACCEPT)
-    # Its former node is gone with all it was told.
-    town.kill("node-ben")
-    ben.node = "node-new"
-    ben.start()
-    await until(lambda: ben.is_decided(asked, ACCEPT))
 
 
 async def is_known_at(town: Town, agent: Agent, node: str) -> bool:
@@ -391,11 +349,8 @@ async def moved(town: Town, agent: Agent, node: str) -> None:
 
 
 async def test_an_agent_that_moved_and_came_back_hears_what_is_decided(town: Town) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
-    asked = await ben.ask("ferry")
-    await until(lambda: there(ann, asked))
+    ann, ben = await town.started("ann", "ben")
+    (asked,) = await ben.ask_at(ann, "ferry")
     for node in ("node-other", "node-ben"):
         await moved(town, ben, node)
         ben.start()
@@ -405,12 +360,9 @@ async def test_an_agent_that_moved_and_came_back_hears_what_is_decided(town: Tow
 
 
 async def test_an_agent_that_moved_with_nothing_open_hears_that_somebody_thought_again_meanwhile(town: Town) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
-    asked, other = await ben.ask("ferry"), await ben.ask("tram")
+    ann, ben = await town.started("ann", "ben")
+    asked, other = await ben.ask_at(ann, "ferry", "tram")
     for id in (asked, other):
-        await until(partial(there, ann, id))
         assert await ann.decide(id, ACCEPT)
         await until(partial(ben.is_decided, id, ACCEPT))
     await moved(town, ben, "node-other")
@@ -424,11 +376,8 @@ async def test_an_agent_that_moved_with_nothing_open_hears_that_somebody_thought
 
 
 async def test_a_desk_that_moved_says_again_what_was_decided_anew_before(town: Town) -> None:
-    ann, ben = await town.agent("ann"), await town.agent("ben")
-    ann.start()
-    ben.start()
-    asked = await ben.ask("ferry")
-    await until(lambda: there(ann, asked))
+    ann, ben = await town.started("ann", "ben")
+    (asked,) = await ben.ask_at(ann, "ferry")
     assert await ann.decide(asked, ACCEPT)
     await until(lambda: ben.is_decided(asked, ACCEPT))
     await moved(town, ann, "node-other")

@@ -129,25 +129,11 @@ async def test_a_fact_that_a_reply_forgets_is_a_persons_and_the_others_stand():
         assert "it says nothing about this one" in second.judgment.reasoning
 
 
-async def test_when_the_budget_is_spent_nothing_is_sent_and_people_decide():
+async def test_when_the_budget_is_spent_people_decide_it_is_judged_again_after_some_time_and_logged_once():
     async with tried([], budget=Budget(10)) as one:
         (found,) = await one.judged(FERRY)
-
         assert (found.judgment.cause, one.model.prompts) == ("broken", [])
         assert "the token budget of the judge is spent" in found.judgment.reasoning
-
-
-async def test_a_text_too_long_to_judge_beside_others_is_not_sent():
-    async with tried(by_text({})) as one:
-        long, short = await one.judged(fact("x" * 5_000), FERRY)
-
-        assert (long.judgment.cause, short.judgment.action) == ("broken", ACCEPT)
-        assert len(shown(one.model.prompts[0])) == 1
-
-
-async def test_what_broke_is_judged_again_after_some_time_and_the_same_failure_is_logged_once():
-    async with tried([], budget=Budget(10)) as one:
-        await one.judged(FERRY)
         one.judge.try_again(FERRY)
         assert one.judge.judgment(FERRY) is not None
 
@@ -156,6 +142,14 @@ async def test_what_broke_is_judged_again_after_some_time_and_the_same_failure_i
         assert one.judge.judgment(FERRY) is None
         await one.judged(FERRY)
         assert len(await one.log.judged()) == 1
+
+
+async def test_a_text_too_long_to_judge_beside_others_is_not_sent():
+    async with tried(by_text({})) as one:
+        long, short = await one.judged(fact("x" * 5_000), FERRY)
+
+        assert (long.judgment.cause, short.judgment.action) == ("broken", ACCEPT)
+        assert len(shown(one.model.prompts[0])) == 1
 
 
 @pytest.mark.parametrize(("unattended", "action"), [("hold", ESCALATE), ("accept", ACCEPT)])

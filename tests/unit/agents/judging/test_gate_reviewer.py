@@ -1,13 +1,13 @@
 """What a judge holds back is its agent's alone, until a rule or a person lets it go; and is taken back from all by a later no."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
@@ -16,13 +16,35 @@ from hive_mind.errors import BackendError
 from hive_mind.judge.items import Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import EvaluationRule, RulesAtWork, RuleSet
+from hive_mind.ledger import Ledger
 from hive_mind.memory.gate.promotion import ALLOWED, Ruling
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact, Sharing
+from tests.loops import opened
 from tests.unit.agents.town import PATIENCE_S, is_taken, rule, town
 from tests.waiting import until
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
+
+
+@asynccontextmanager
+async def resting(home: Path) -> AsyncIterator[LedgerDesk]:
+    """The desk of a town in which nobody runs."""
+    async with opened("ledger", "sqlite", home / "ledger.sqlite", is_shared=True) as ledger:
+        yield LedgerDesk(ledger)
+
+
+def reviewer_at(desk: LedgerDesk, look: Callable[[Sequence[str]], Awaitable[None]]) -> GateReviewer:
+    rules = RulesAtWork(RuleSet([rule(ESCALATE)]))
+    return GateReviewer("ann", desk, look, lambda: rules, FactJudge("ann", None, LedgerLog(desk.ledger)))
+
+
+@asynccontextmanager
+async def at_work(reviewer: GateReviewer) -> AsyncIterator[None]:
+    working = asyncio.create_task(reviewer.run())
+    yield
+    working.cancel()
+    await asyncio.wait([working])
 
 
 async def test_a_person_is_asked_once_and_what_they_say_takes_effect_here_and_everywhere(tmp_path: Path) -> None:
@@ -51,11 +73,9 @@ async def test_what_people_decided_holds_after_a_restart_and_what_waits_is_asked
         await one.until(kept, lambda fact: fact.held_back.startswith("asked a person"))
         await one.until(waiting, lambda fact: fact.held_back.startswith("asked a person"))
     # Decided while nobody runs.
-    ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
-    for view in await LedgerDesk(ledger).open():
-        if view.item.subject == kept.id:
-            assert await LedgerDesk(ledger).decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
-    await ledger.close()
+    async with resting(tmp_path) as desk:
+        (view,) = [view for view in await desk.open() if view.item.subject == kept.id]
+        assert await desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
 
     async with town(tmp_path, "sharded", asks_people=True) as one:
         await one.ann.search_facts("anything")
@@ -172,20 +192,15 @@ async def decided_before(home: Path, *actions: JudgmentAction) -> Fact:
 
 async def rulings_after_a_restart(home: Path, fact: Fact) -> list[Ruling | None]:
     """What is said of a fact when it is looked at again, and then."""
-    ledger = await backends.load("ledger", "sqlite").open(home / "ledger.sqlite", is_shared=True)
     found: list[Ruling | None] = []
 
     async def look(fact_ids: Sequence[str]) -> None:
         found.extend(reviewer.ruling(fact) for fact_id in fact_ids if fact_id == fact.id)
 
-    reviewer = GateReviewer(
-        "ann", LedgerDesk(ledger), look, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])), FactJudge("ann", None, LedgerLog(ledger))
-    )
-    working = asyncio.create_task(reviewer.run())
-    await until(lambda: found)
-    working.cancel()
-    await asyncio.wait([working])
-    await ledger.close()
+    async with resting(home) as desk:
+        reviewer = reviewer_at(desk, look)
+        async with at_work(reviewer):
+            await until(lambda: found)
     return [*found, reviewer.ruling(fact)]
 
 
@@ -195,36 +210,27 @@ async def test_after_a_restart_an_approval_that_was_taken_back_lets_nothing_out_
 ) -> None:
     fact = await decided_before(tmp_path, ACCEPT, ESCALATE)
     if is_open_again:
-        ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
-        (named,) = await LedgerDesk(ledger).ids()
-        assert await LedgerDesk(ledger).reopen(named, "olga")
-        await ledger.close()
+        async with resting(tmp_path) as desk:
+            (named,) = await desk.ids()
+            assert await desk.reopen(named, "olga")
 
     assert set(await rulings_after_a_restart(tmp_path, fact)) == {Ruling("olga said no")}
 
 
 async def test_what_was_approved_is_known_before_everything_is_looked_at_again(tmp_path: Path) -> None:
     fact = await decided_before(tmp_path, ACCEPT)
-    ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
 
     async def never(fact_ids: Sequence[str]) -> None:
         raise AssertionError(fact_ids)
 
-    reviewer = GateReviewer(
-        "ann",
-        LedgerDesk(ledger),
-        never,
-        lambda: RulesAtWork(RuleSet([rule(ESCALATE)])),
-        FactJudge("ann", None, LedgerLog(ledger)),
-    )
-    assert reviewer.ruling(fact) is None
-    await reviewer.recall()
-    assert reviewer.ruling(fact) == ALLOWED
-    await ledger.close()
+    async with resting(tmp_path) as desk:
+        reviewer = reviewer_at(desk, never)
+        assert reviewer.ruling(fact) is None
+        await reviewer.recall()
+        assert reviewer.ruling(fact) == ALLOWED
 
 
-async def test_whoever_is_cut_short_while_asking_asks_about_all_that_is_left_when_it_runs_again(tmp_path: Path) -> None:
-    ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite")
+async def test_whoever_is_cut_short_while_asking_asks_about_all_that_is_left_when_it_runs_again(ledger: Ledger) -> None:
     is_asking = asyncio.Event()
 
     class Slow(LedgerDesk):
@@ -237,20 +243,15 @@ async def test_whoever_is_cut_short_while_asking_asks_about_all_that_is_left_whe
         del fact_ids
 
     facts = [Fact(name * 32, f"Pump {name} is leaking oil.", "pump", 0.9, ("log",), 0) for name in "abc"]
-    reviewer = GateReviewer(
-        "ann", Slow(ledger), nothing, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])), FactJudge("ann", None, LedgerLog(ledger))
-    )
+    reviewer = reviewer_at(Slow(ledger), nothing)
     reviewer.want(facts)
-    working = asyncio.create_task(reviewer.run())
-    await asyncio.wait_for(is_asking.wait(), PATIENCE_S)
-    working.cancel()
-    await asyncio.wait([working])
+    async with at_work(reviewer):
+        await asyncio.wait_for(is_asking.wait(), PATIENCE_S)
 
     desk = reviewer._desk = LedgerDesk(ledger)
-    working = asyncio.create_task(reviewer.run())
-    async with asyncio.timeout(PATIENCE_S):
-        while {view.item.subject for view in await desk.open()} != {fact.id for fact in facts}:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.002)
-    working.cancel()
-    await asyncio.wait([working])
-    await ledger.close()
+
+    async def are_asked() -> bool:
+        return {view.item.subject for view in await desk.open()} == {fact.id for fact in facts}
+
+    async with at_work(reviewer):
+        await until(are_asked)

@@ -16,7 +16,8 @@ from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import Ledger, memory
 from hive_mind.runs import TriggerConfig, shown_url
 from tests.servers.event_source import EventSource
-from tests.unit.agents.runs.test_triggers import keeper_over, runs_in
+from tests.unit.agents.runs.test_triggers import keeping, runs_in
+from tests.waiting import until
 
 STREAM = (
     "\ufeff: a comment\r\n\r\nid: 1\ndata: one\ndata:  two\n\nevent: alarm\rdata: {}\r\rdata\n\nid: 2\n\n"
@@ -73,9 +74,9 @@ async def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatc
     ledger = await memory.open()
     async with EventSource(sent, SHOWN) as source:
         trigger = TriggerConfig(events=source.url, token=SHOWN)
-        await heard(ledger, trigger, until=3)
+        await heard(ledger, trigger, 3)
         # Another process takes over: it asks for what comes behind the last that was heard.
-        await heard(ledger, trigger, until=len(sent))
+        await heard(ledger, trigger, len(sent))
     assert len(await runs_in(ledger)) == len(sent)
     assert [head.seq for head in await ledger.heads("trigger/")] == [0]
     assert source.asked_behind[0] == ""
@@ -87,33 +88,25 @@ async def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatc
 
 async def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     ledger = await memory.open()
-    keeper = keeper_over(ledger)
-    await keeper.open()
-    told = Triggers(
-        [TriggerConfig(events=f"http://x.example/{'a' * 150}")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}'))
-    )
-    told.begin()
-    await begun(ledger, 1)
-    await told.close()
-    await keeper.close()
+    listen = once(("1", "hello"), ("2", '{"about": 1}'))
+    async with keeping(ledger) as keeper:
+        told = Triggers([TriggerConfig(events=f"http://x.example/{'a' * 150}")], keeper, listen=listen)
+        told.begin()
+        await begun(ledger, 1)
+        await told.close()
     assert "needs about" in caplog.text
 
 
 async def test_a_server_that_is_away_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_keeper, "_AGAIN_S", (0.0, 0.01))
 
-    keeper = keeper_over(await memory.open())
-    await keeper.open()
-    told = Triggers([TriggerConfig(events="http://127.0.0.1:9/a?key=s3cret")], keeper)
-    told.begin()
-    for _ in range(1_000):
-        if told.trouble:
-            break
-        await asyncio.sleep(0.01)
-    assert "events of http://127.0.0.1:9/a" in told.trouble
-    assert "s3cret" not in told.trouble
-    await told.close()
-    await keeper.close()
+    async with keeping(await memory.open()) as keeper:
+        told = Triggers([TriggerConfig(events="http://127.0.0.1:9/a?key=s3cret")], keeper)
+        told.begin()
+        await until(lambda: told.trouble)
+        assert "events of http://127.0.0.1:9/a" in told.trouble
+        assert "s3cret" not in told.trouble
+        await told.close()
 
 
 def once(*sent: tuple[str, str]) -> run_keeper.Listen:
@@ -128,20 +121,18 @@ def once(*sent: tuple[str, str]) -> run_keeper.Listen:
     return listen
 
 
-async def heard(ledger: Ledger, trigger: TriggerConfig, until: int) -> None:
-    keeper = keeper_over(ledger)
-    await keeper.open()
-    listening = Triggers([trigger], keeper)
-    listening.begin()
-    await begun(ledger, until)
-    await listening.close()
-    await keeper.close()
+async def heard(ledger: Ledger, trigger: TriggerConfig, runs: int) -> None:
+    async with keeping(ledger) as keeper:
+        listening = Triggers([trigger], keeper)
+        listening.begin()
+        await begun(ledger, runs)
+        await listening.close()
 
 
 async def begun(ledger: Ledger, runs: int) -> None:
     """Wait until so many have begun."""
-    for _ in range(1_000):
-        if len(await runs_in(ledger)) >= runs:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("no run begins")
+
+    async def are_begun() -> bool:
+        return len(await runs_in(ledger)) >= runs
+
+    await until(are_begun)

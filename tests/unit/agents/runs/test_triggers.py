@@ -1,6 +1,8 @@
 """What is due begins one run, whoever looks; what passed while nobody was there is not made up for."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +17,7 @@ from hive_mind.runs import TriggerConfig, cron_due
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.tools import Toolbox
 from hive_mind.tools.functions import tool
+from tests.unit.agents.run_builders import decide_all
 from tests.waiting import until
 
 ASK = WorkerSpec.model_validate(
@@ -24,6 +27,14 @@ ASK = WorkerSpec.model_validate(
 
 def keeper_over(ledger: Ledger) -> RunKeeper:
     return RunKeeper(RunParts("ada", ledger, lambda *_: Toolbox()), ASK)
+
+
+@asynccontextmanager
+async def keeping(ledger: Ledger) -> AsyncIterator[RunKeeper]:
+    keeper = keeper_over(ledger)
+    await keeper.open()
+    yield keeper
+    await keeper.close()
 
 
 async def runs_in(ledger: Ledger) -> list[str]:
@@ -49,30 +60,24 @@ def test_a_line_that_is_none_is_refused(line: str) -> None:
         cron_due(line, 0.0)
 
 
-async def test_a_hook_that_is_called_twice_with_one_key_begins_one_run() -> None:
-    ledger = await memory.open()
-    keeper = keeper_over(ledger)
-    await keeper.open()
-    triggers = Triggers([TriggerConfig(hook="mail", inputs={"about": "pumps"})], keeper)
-    one = await triggers.called("mail", {}, "k1")
-    assert await triggers.called("mail", {"about": "boats"}, "k1") == one
-    assert await triggers.called("mail", {}, "k2") != one
-    assert await triggers.called("news", {}, "k1") is None
-    assert len(await runs_in(ledger)) == 2
-    await keeper.close()
+async def test_a_hook_that_is_called_twice_with_one_key_begins_one_run(ledger: Ledger) -> None:
+    async with keeping(ledger) as keeper:
+        triggers = Triggers([TriggerConfig(hook="mail", inputs={"about": "pumps"})], keeper)
+        one = await triggers.called("mail", {}, "k1")
+        assert await triggers.called("mail", {"about": "boats"}, "k1") == one
+        assert await triggers.called("mail", {}, "k2") != one
+        assert await triggers.called("news", {}, "k1") is None
+        assert len(await runs_in(ledger)) == 2
 
 
-def test_from_outside_come_inputs_that_are_asked_for_and_none_that_the_manifest_sets() -> None:
-    async def given_by(trigger: TriggerConfig) -> dict[str, Any]:
-        ledger = await memory.open()
-        keeper = keeper_over(ledger)
-        await keeper.open()
+@pytest.mark.parametrize(("manifest", "inputs"), [({}, {"about": "boats"}), ({"about": "pumps"}, {"about": "pumps"})])
+async def test_from_outside_come_inputs_that_are_asked_for_and_none_that_the_manifest_sets(
+    manifest: dict[str, Any], inputs: dict[str, Any], ledger: Ledger
+) -> None:
+    async with keeping(ledger) as keeper:
+        trigger = TriggerConfig(hook="mail", inputs=manifest)
         run = await Triggers([trigger], keeper).called("mail", {"about": "boats", "word": "yes"}, "k")
-        await keeper.close()
-        return dict((await RunJournal(ledger, str(run)).load()).inputs)
-
-    assert asyncio.run(given_by(TriggerConfig(hook="mail"))) == {"about": "boats"}
-    assert asyncio.run(given_by(TriggerConfig(hook="mail", inputs={"about": "pumps"}))) == {"about": "pumps"}
+    assert dict((await RunJournal(ledger, str(run)).load()).inputs) == inputs
 
 
 async def test_what_is_due_in_two_processes_begins_once() -> None:
@@ -104,37 +109,29 @@ async def test_a_trigger_without_the_inputs_of_its_worker_says_so_and_goes_on() 
     await keeper.close()
 
 
-async def test_a_run_is_taken_up_after_a_restart_and_goes_on_when_somebody_decides() -> None:
-    ledger: Any = await memory.open()
-    first = keeper_over(ledger)
-    await first.open()
-    run = await first.start(None, {"about": "x"}, "r")
-    await first.close()
-
-    second = keeper_over(ledger)
-    await second.open()
-    await until(lambda: not second.under_way)
-    (view,) = await second.parts.desk.open()
-    assert view.item.subject.startswith(f"{run}/")
-    await second.parts.desk.decide(_yes(view.item.id))
-    await until(lambda: "ended" in {head.kind for head in ledger._streams["run/r"][-1:]})
-    await second.close()
+async def test_a_run_is_taken_up_after_a_restart_and_goes_on_when_somebody_decides(ledger: Any) -> None:
+    async with keeping(ledger) as first:
+        run = await first.start(None, {"about": "x"}, "r")
+    async with keeping(ledger) as second:
+        await until(lambda: not second.under_way)
+        (view,) = await decide_all(second.parts, edit="yes")
+        assert view.item.subject.startswith(f"{run}/")
+        await until(lambda: ledger._streams["run/r"][-1].kind == "ended")
 
 
-async def test_a_run_that_is_cancelled_while_it_waits_is_over_and_its_question_with_it_and_nobody_talks_to_it() -> None:
-    ledger: Any = await memory.open()
-    keeper = keeper_over(ledger)
-    await keeper.open()
-    await keeper.start(None, {"about": "x"}, "r")
-    await until(lambda: not keeper.under_way)
-    with pytest.raises(InvalidInput, match="hears nobody"):
-        await say_to(ledger, "r", "hello")
-    assert [view.item.subject.partition("/")[0] for view in await keeper.parts.desk.open()] == ["r"]
-    await keeper.cancelled("r", "ines")
-    await until(lambda: not keeper.under_way)
-    assert await keeper.parts.desk.open() == []
-    assert ledger._streams["run/r"][-1].kind == "ended"
-    await keeper.close()
+async def test_a_run_that_is_cancelled_while_it_waits_is_over_and_its_question_with_it_and_nobody_talks_to_it(
+    ledger: Any,
+) -> None:
+    async with keeping(ledger) as keeper:
+        await keeper.start(None, {"about": "x"}, "r")
+        await until(lambda: not keeper.under_way)
+        with pytest.raises(InvalidInput, match="hears nobody"):
+            await say_to(ledger, "r", "hello")
+        assert [view.item.subject.partition("/")[0] for view in await keeper.parts.desk.open()] == ["r"]
+        await keeper.cancelled("r", "ines")
+        await until(lambda: not keeper.under_way)
+        assert await keeper.parts.desk.open() == []
+        assert ledger._streams["run/r"][-1].kind == "ended"
 
 
 async def test_a_run_that_is_cancelled_at_work_is_over_when_that_is_said_and_what_is_under_way_stops() -> None:
@@ -162,10 +159,3 @@ async def test_a_run_that_is_cancelled_at_work_is_over_when_that_is_said_and_wha
     await keeper.cancelled("r", "ruth")
     assert (await RunJournal(ledger, "r").load()).reason == "cancelled by ines"
     await keeper.close()
-
-
-def _yes(item: str) -> Any:
-    from hive_mind.judge.items import Decision
-    from hive_mind.judge.judgment import JudgmentAction
-
-    return Decision(item=item, action=JudgmentAction.ACCEPT, by="ines", edit="yes")

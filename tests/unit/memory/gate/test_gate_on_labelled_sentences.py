@@ -3,36 +3,11 @@
 import pytest
 
 from benchmarks.gate import PARTS, PRIVATE, Figures, figures, sentences
-from hive_mind.memory.gate import PromotionSettings
-from hive_mind.memory.gate.promotion import decide
-from tests.builders import fact
-
-GATE = PromotionSettings()
-
-TOLD_IN_PASSING = """
-The password of pump 0 is hunter0Xy!
-The wifi password for guests is sunshine42
-Ann's password for the portal is Summer2024!
-The PIN of the door is 4711
-user admin and password admin123
-The passphrase for the backup is correct horse battery staple
-the secret of the webhook is 9f8e7d6c5b
-""".strip().splitlines()
 
 
 @pytest.fixture(scope="module")
 def counted() -> dict[str, Figures]:
     return {part: figures(sentences(part)) for part in PARTS}
-
-
-@pytest.mark.parametrize("text", TOLD_IN_PASSING)
-def test_words_between_a_secret_and_what_it_is_called_do_not_let_it_out(text: str):
-    assert decide(fact(text), GATE).reason == "its text holds a credential"
-
-
-@pytest.mark.parametrize("text", ["stuff idk maybe whatever", "idk dunno etc", "test test test", "sei lá, tanto faz"])
-def test_what_says_nothing_to_others_stays_home(text: str):
-    assert not decide(fact(text), GATE).is_shared
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,13 @@ Use AccountKey=abcdefghijklmnopqrstuvwx== now
 session: dGhJcyBpcyBhIHNlY3JldA9xQz7LmP0sR4t
 Authorization: Bearer abcDEF1234567890xyz
 pass\u200bword: hunter2
+The password of pump 0 is hunter0Xy!
+The wifi password for guests is sunshine42
+Ann's password for the portal is Summer2024!
+The PIN of the door is 4711
+user admin and password admin123
+The passphrase for the backup is correct horse battery staple
+the secret of the webhook is 9f8e7d6c5b
 """.strip().splitlines()
 
 PERSONAL = """
@@ -119,6 +126,7 @@ a telephone number: +49\u00a030\u20111234567
 POOR = [
     *("ok thanks", "Thank you very much!", "ok", "Yes.", "!!! ???", "2023", "12.5 + 3"),
     *("<div><p></p><br/></div>", "a = {}[]();"),
+    *("stuff idk maybe whatever", "idk dunno etc", "test test test", "sei lá, tanto faz"),
 ]
 
 
