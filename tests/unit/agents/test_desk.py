@@ -42,25 +42,15 @@ async def first(count: int, desk: LedgerDesk, since_pos: int = 0) -> list[Decide
     return found
 
 
-async def test_what_is_asked_twice_by_whomever_is_one_item(ledger: Ledger) -> None:
+async def test_what_is_asked_twice_by_whomever_is_one_item_which_is_not_asked_again_once_it_is_decided(ledger: Ledger) -> None:
     here, there = LedgerDesk(ledger), LedgerDesk(ledger)
     assert await asyncio.gather(here.ask(item()), here.ask(item()), there.ask(item())) == [True] * 3
     assert [view.item for view in await here.open()] == [item()]
     assert len(await ledger.read(f"item/{item().id}")) == 1
 
-
-async def test_what_was_decided_is_not_asked_again(ledger: Ledger) -> None:
-    desk = LedgerDesk(ledger)
-    await desk.ask(item())
-    await desk.decide(said("ines"))
-    assert await desk.ask(item(title="the same case, told otherwise"))
-    assert await desk.open() == []
-
-
-async def test_saying_the_same_again_changes_nothing(ledger: Ledger) -> None:
-    desk = LedgerDesk(ledger)
-    await desk.ask(item())
-    assert [await desk.decide(said(by)) for by in ("ines", "bo", "ines", "bo")] == [True, False, True, False]
+    assert [await here.decide(said(by)) for by in ("ines", "bo", "ines", "bo")] == [True, False, True, False]
+    assert await here.ask(item(title="the same case, told otherwise"))
+    assert await here.open() == []
     assert len(await ledger.read(f"item/{item().id}")) == 3
 
 
@@ -153,14 +143,6 @@ async def test_an_item_that_does_not_exist_is_told_with_what_to_do(ledger: Ledge
     assert await desk.view(item().id) is None
 
 
-async def test_ids_are_of_all_items_the_one_that_changed_last_first(ledger: Ledger) -> None:
-    desk = LedgerDesk(ledger)
-    for name in "abc":
-        await desk.ask(item(name))
-    await desk.decide(said("ines", name="b"))
-    assert await desk.ids() == [item(name).id for name in "bca"]
-
-
 async def test_an_unreadable_item_is_told_and_does_not_hide_the_others(caplog: pytest.LogCaptureFixture, ledger: Ledger) -> None:
     await ledger.append("item/newer", 0, [Entry("opened", b'{"form": 9}', 0)])
     desk = LedgerDesk(ledger)
@@ -172,14 +154,18 @@ async def test_an_unreadable_item_is_told_and_does_not_hide_the_others(caplog: p
     assert "entry 0 of item/newer2 " in caplog.text
 
 
-async def test_what_was_decided_until_now_is_read_without_waiting_for_more(ledger: Ledger) -> None:
+async def test_what_was_decided_until_now_is_read_without_waiting_and_ids_are_those_that_changed_last_first(
+    ledger: Ledger,
+) -> None:
     desk = LedgerDesk(ledger)
     assert await desk.decided() == []
-    for name in ("a", "b"):
+    for name in "abc":
         assert await desk.ask(item(name))
+    for name in "cb":
         assert await desk.decide(said("bo", name=name))
 
     one, other = await desk.decided()
-    assert (one.decision, other.decision) == (said("bo"), said("bo", name="b"))
+    assert (one.decision, other.decision) == (said("bo", name="c"), said("bo", name="b"))
     assert await desk.decided(one.pos) == [other]
     assert await desk.decided(other.pos) == []
+    assert await desk.ids() == [item(name).id for name in "bca"]

@@ -126,32 +126,16 @@ async def test_a_question_of_another_agent_begins_no_run_here(tmp_path: Path) ->
         assert passes == []
 
 
-def gathered(source: AsyncIterator[Any]) -> list[Any]:
-    async def all_of() -> list[Any]:
-        return [one async for one in source]
-
-    return asyncio.run(all_of())
-
-
-def test_a_file_gives_each_line_that_says_something_however_it_is_encoded(tmp_path: Path) -> None:
-    path = tmp_path / "inputs.txt"
+async def test_a_file_gives_each_line_that_says_something_however_it_is_encoded_and_an_open_stream_stays_open(tmp_path: Path):
+    path, stream = tmp_path / "inputs.txt", io.StringIO("one\ntwo\n")
     path.write_bytes(b"one\r\n\n   \n  two \xff\nthree")
-    assert gathered(lines_of(path)) == ["one", "two \ufffd", "three"]
-
-
-async def test_a_file_is_closed_also_by_somebody_who_reads_only_its_beginning(tmp_path: Path) -> None:
-    path = tmp_path / "inputs.txt"
-    path.write_text("one\ntwo\n")
-    source = lines_of(path)
-    found = await anext(source)
-    await source.aclose()
-    assert found == "one"
-
-
-def test_an_open_stream_stays_its_owners() -> None:
-    stream = io.StringIO("one\ntwo\n")
-    assert gathered(lines_of(stream)) == ["one", "two"]
+    assert [line async for line in lines_of(path)] == ["one", "two \ufffd", "three"]
+    assert [line async for line in lines_of(stream)] == ["one", "two"]
     assert not stream.closed
+    # Somebody who reads only its beginning closes a file too.
+    source = lines_of(path)
+    assert await anext(source) == "one"
+    await source.aclose()
 
 
 @asynccontextmanager
@@ -173,10 +157,12 @@ async def test_what_ends_with_a_question_mark_is_a_question(text: str, kind: typ
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
-async def test_nothing_is_refused(text: str) -> None:
+async def test_nothing_is_refused_and_is_no_task(text: str) -> None:
     async with with_agent() as agent:
         with pytest.raises(InvalidInput, match="empty input"):
             await agent.process(text)
+    with pytest.raises(InvalidInput, match="empty input"):
+        as_task(text)
 
 
 async def test_deciding_changes_nothing() -> None:
@@ -299,9 +285,3 @@ def saying(word: str) -> Goal:
         id="says",
         success_criteria=[SuccessCriterion(id="says", metric="condition", target=f"{word!r} in output.answer['answer']")],
     )
-
-
-@pytest.mark.parametrize("text", ["", "  \n"])
-def test_nothing_is_no_task(text: str) -> None:
-    with pytest.raises(InvalidInput, match="empty input"):
-        as_task(text)

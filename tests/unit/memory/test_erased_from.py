@@ -51,9 +51,12 @@ async def test_of_a_subject_no_byte_is_left_and_everything_else_stays(tmp_path: 
     memory = memory_at(tmp_path / "memory.sqlite")
     await taught(memory)
     assert list(files_with(tmp_path, "lovelace"))
+    terms_in(ADA)
+    assert is_remembered(ADA)
 
     found = await erase_from(memory, [erasure_of("subject", "ada  LOVELACE")], 1)
 
+    assert not is_remembered(ADA)
     assert [fact.content for fact in found.facts] == [ADA]
     assert [episode.text for episode in found.episodes] == [TALK]
     assert list(files_with(tmp_path, "lovelace")) == []
@@ -65,18 +68,7 @@ async def test_of_a_subject_no_byte_is_left_and_everything_else_stays(tmp_path: 
         assert awake.recall.vectors_missing == 0
     await memory.close()
     assert list(files_with(tmp_path, "lovelace")) == []
-
-
-async def test_of_what_was_erased_no_text_is_remembered_for_speed(tmp_path: Path) -> None:
-    memory = memory_at(tmp_path / "memory.sqlite")
-    await taught(memory)
-    terms_in(ADA)
-    assert is_remembered(ADA)
-
-    await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
-
-    assert not is_remembered(ADA)
-    await memory.close()
+    assert backends.load("store", "sqlite").problems(tmp_path / "memory.sqlite") == []
 
 
 async def test_what_was_erased_is_refused_whoever_says_it_and_after_a_restart(tmp_path: Path) -> None:
@@ -135,14 +127,6 @@ async def test_one_fact_goes_by_its_id(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="was erased"):
         await memory.store_fact("pump", "Pump  seven leaks.", source="another")
     await memory.close()
-
-
-async def test_the_totals_of_a_record_are_right_after_an_erasure(tmp_path: Path) -> None:
-    memory = memory_at(tmp_path / "memory.sqlite")
-    await taught(memory)
-    await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
-    await memory.close()
-    assert backends.load("store", "sqlite").problems(tmp_path / "memory.sqlite") == []
 
 
 @pytest.mark.parametrize(

@@ -73,16 +73,14 @@ async def test_a_question_is_expanded_once_and_one_of_nothing_but_identifiers_ne
         (Knowing(failure=BackendUnavailable("llm", "it is away")), "not expanded: llm: it is away"),
         (Knowing(failure=ModelOutputError("it replied twice")), "not expanded: it replied twice"),
         (QuotingInstead(ConfigError("no key")), "not expanded: no key"),
+        (Slow(), "not expanded: the 20 ms of the question were over"),
     ],
 )
-async def test_where_there_are_no_words_the_question_has_its_own_and_the_result_says_why(expander: Expander | None, note: str):
-    assert await asked(expander) == ([OWN], note)
-
-
-async def test_words_that_come_too_late_are_not_waited_for():
-    ranking = RankingSettings(expansion="model", refine_within_ms=20)
-
-    assert await asked(Slow(), ranking=ranking) == ([OWN], "not expanded: the 20 ms of the question were over")
+async def test_where_there_are_no_words_in_time_the_question_has_its_own_and_the_result_says_why(
+    expander: Expander | None, note: str
+):
+    ranking = RankingSettings(expansion="model", refine_within_ms=20) if isinstance(expander, Slow) else BY_MODEL
+    assert await asked(expander, ranking=ranking) == ([OWN], note)
 
 
 async def test_in_a_hive_they_find_what_they_find_in_one_memory():

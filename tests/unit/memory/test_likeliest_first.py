@@ -24,12 +24,6 @@ def test_what_more_speaks_for_takes_the_best_place_of_its_group_and_the_others_s
     assert order(likeliest_first(hits("a", "x", "b", "y", "c", rivals="abc"), {"a": -1.0, "b": 3.0, "c": 1.0})) == "bxcya"
 
 
-def test_where_nothing_is_known_of_who_says_it_the_order_stays() -> None:
-    given = hits("a", "b", rivals="ab")
-    assert order(likeliest_first(given, {"a": None, "b": None})) == "ab"
-    assert order(likeliest_first(given, {})) == "ab"
-
-
 def test_one_of_whom_nothing_is_known_weighs_like_one_unknown_agent() -> None:
     given = hits("a", "b", rivals="ab")
     assert order(likeliest_first(given, {"b": 3.0})) == "ba"

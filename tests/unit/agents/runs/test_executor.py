@@ -31,22 +31,19 @@ TALK = {"id": "a", "outputs": ["x"]}
 ASK = {"id": "q", "kind": "person", "prompt": "Which?", "outputs": ["word"]}
 
 
-async def test_a_run_goes_from_its_beginning_to_its_end_and_is_in_the_ledger(ledger: Ledger) -> None:
-    state = await driven(parts_over(ledger, conversation=[sets("x", 1)]), worker(TALK))
-    assert (state.outcome, state.buffer, state.tokens) == ("accepted", {"x": 1}, 5)
-    assert await kept(ledger) == state
-
-
-async def test_what_it_tells_is_durable_already(ledger: Ledger) -> None:
+async def test_a_run_goes_from_its_beginning_to_its_end_tells_what_is_durable_already_and_stays_as_it_ended(
+    ledger: Ledger,
+) -> None:
     told: list[tuple[Step, int]] = []
+    parts = parts_over(ledger, conversation=[sets("x", 1)])
     executor: RunExecutor
-    executor = RunExecutor(
-        "r", parts_over(ledger, conversation=[sets("x", 1)]), on_step=lambda step: told.append((step, executor.state.seq))
-    )
+    executor = RunExecutor("r", parts, on_step=lambda step: told.append((step, executor.state.seq)))
     await executor.start(worker(TALK), {})
-    await executor.drive()
+    state = await executor.drive()
+    assert (state.outcome, state.buffer, state.tokens) == ("accepted", {"x": 1}, 5)
     assert [seq for _, seq in told] == list(range(1, len(await ledger.read("run/r")) + 1))
     assert any(isinstance(step, Entered) for step, _ in told)
+    assert await kept(ledger) == await resumed(parts) == state
 
 
 async def test_who_waits_for_a_person_goes_on_as_soon_as_somebody_decides(ledger: Ledger) -> None:
@@ -124,27 +121,19 @@ async def test_a_process_that_is_stopped_leaves_a_run_that_goes_on(idempotent: b
     assert calls == ["paid", "paid"]
 
 
-async def test_a_node_that_takes_too_long_is_given_up_while_it_runs(ledger: Ledger) -> None:
+async def test_a_node_that_takes_too_long_is_given_up_and_a_run_whose_time_is_over_is_exhausted_while_it_runs(
+    ledger: Ledger,
+) -> None:
     @tool
     async def wait() -> str:
         """Wait for ever."""
         await asyncio.Event().wait()
         return ""
 
-    slow = {"id": "w", "kind": "tool", "tool": "wait", "timeout_s": 0.01}
-    state = await driven(parts_over(ledger, wait), worker(slow, TALK, edges=["w a failure"]))
+    slow, parts = {"id": "w", "kind": "tool", "tool": "wait"}, parts_over(ledger, wait)
+    state = await driven(parts, worker(slow | {"timeout_s": 0.01}, TALK, edges=["w a failure"]))
     assert state.failed == (("w", 1, ("it took longer than 0.01 seconds",)),)
-
-
-async def test_a_run_is_exhausted_when_its_time_is_over_whatever_is_under_way(ledger: Ledger) -> None:
-    @tool
-    async def wait() -> str:
-        """Wait for ever."""
-        await asyncio.Event().wait()
-        return ""
-
-    state = await driven(parts_over(ledger, wait), worker({"id": "w", "kind": "tool", "tool": "wait"}, limits={"seconds": 0.01}))
-    assert state.outcome == "exhausted"
+    assert (await driven(parts, worker(slow, limits={"seconds": 0.01}), run="s")).outcome == "exhausted"
 
 
 async def test_calls_of_a_turn_run_side_by_side_and_their_results_come_in_the_order_of_the_calls(ledger: Ledger) -> None:
@@ -193,12 +182,6 @@ async def test_a_newer_definition_takes_a_run_over_and_memory_stays(ledger: Ledg
     state = await executor.drive()
     assert (state.spec.version, [place.node for place in state.places.values()]) == ("2", ["more"])
     assert dict(state.buffer) == {"x": 1, "word": "yes"}
-
-
-async def test_a_run_that_has_ended_stays_as_it_is(ledger: Ledger) -> None:
-    parts = parts_over(ledger, conversation=[sets("x", 1)])
-    state = await driven(parts, worker(TALK))
-    assert await resumed(parts) == state
 
 
 async def test_values_of_a_program_are_in_memory_what_they_are_after_a_restart(ledger: Ledger) -> None:
@@ -328,18 +311,15 @@ async def test_a_word_that_nobody_waits_for_does_not_keep_a_run_from_coming_back
 
 
 async def test_a_model_that_can_not_be_had_is_a_persons_business_and_is_asked_again_after_a_word(ledger: Ledger) -> None:
-    parts = parts_over(ledger, conversation=[BackendUnavailable("m", "is down"), sets("x", 1)])
-    assert (await driven(parts, worker(TALK))).is_waiting
-    (view,) = await decide_all(parts, JudgmentAction.RETRY)
-    assert "is down" in view.item.title
-    assert (await resumed(parts)).buffer == {"x": 1}
-
-
-async def test_without_a_model_a_loop_is_a_persons_business(ledger: Ledger) -> None:
-    parts = parts_over(ledger)
-    await driven(parts, worker(TALK))
-    (view,) = await parts.desk.open()
-    assert "there is no language model" in view.item.title
+    for conversation, why in (
+        ([BackendUnavailable("m", "is down"), sets("x", 1)], "is down"),
+        (None, "there is no language model"),
+    ):
+        parts = parts_over(ledger, conversation=conversation)
+        assert (await driven(parts, worker(TALK), run="with" if conversation else "without")).is_waiting
+        (view,) = await decide_all(parts, JudgmentAction.RETRY)
+        assert why in view.item.title
+    assert (await resumed(parts_over(ledger, conversation=[sets("x", 1)]), "with")).buffer == {"x": 1}
 
 
 async def test_a_conversation_that_grows_too_long_is_moved_to_a_file_and_goes_on(tmp_path: Path, ledger: Ledger) -> None:

@@ -24,17 +24,15 @@ def use(files: RunFiles, name: str, *given: Any, **arguments: Any) -> Any:
     return asyncio.run(one.call(ToolContext(), dict(zip(one.spec.parameters["properties"], given, strict=False)) | arguments))
 
 
-def test_a_file_is_saved_read_by_lines_and_changed(files: RunFiles) -> None:
+def test_a_file_is_saved_read_by_lines_also_with_nonsense_for_their_numbers_and_changed(files: RunFiles) -> None:
     assert use(files, "save_data", "notes.txt", "one\ntwo\nthree\n") == "saved 14 characters to notes.txt"
     assert use(files, "load_data", "notes.txt", offset=1, limit=1).startswith("two\n\n[Lines 1 to 1 of 3; go on with offset=2.")
+    assert use(files, "load_data", "notes.txt", offset=-5, limit=500) == "one\ntwo\nthree\n"
+    assert use(files, "load_data", "notes.txt", offset=0, limit=0).startswith("one\n")
     assert use(files, "edit_data", "notes.txt", "two", "2") == "notes.txt is changed"
     assert use(files, "load_data", "notes.txt") == "one\n2\nthree\n"
-
-
-def test_nonsense_for_an_offset_or_a_limit_is_taken_for_the_next_sensible_one(files: RunFiles) -> None:
-    use(files, "save_data", "notes.txt", "one\ntwo\n")
-    assert use(files, "load_data", "notes.txt", offset=-5, limit=500) == "one\ntwo\n"
-    assert use(files, "load_data", "notes.txt", offset=0, limit=0).startswith("one\n")
+    with pytest.raises(InvalidInput, match=r"there is no file 'other.txt'; files: notes.txt"):
+        use(files, "load_data", "other.txt")
 
 
 @pytest.mark.parametrize(("old", "times"), [("x", 0), ("o", 2), ("", 8)])
@@ -52,12 +50,6 @@ def test_what_the_run_keeps_of_itself_is_read_and_never_replaced(name: str, file
         with pytest.raises(InvalidInput, match="reserved for the run"):
             use(files, *act)
     assert use(files, "load_data", name) == "kept"
-
-
-def test_a_file_that_is_not_there_is_told_with_those_that_are(files: RunFiles) -> None:
-    use(files, "save_data", "notes.txt", "one")
-    with pytest.raises(InvalidInput, match=r"there is no file 'other.txt'; files: notes.txt"):
-        use(files, "load_data", "other.txt")
 
 
 @pytest.mark.parametrize("name", ["../adapt.md", "/etc/passwd", "a/b"])

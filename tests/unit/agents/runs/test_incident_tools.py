@@ -45,36 +45,30 @@ async def test_a_folder_is_listed_with_what_can_be_read_and_what_can_not(notes: 
     assert found == {"folder": str(notes), "files": ["book.md", "deep/seen.md"], "left_out": ["picture.bin"]}
 
 
-async def test_a_folder_that_is_not_there_is_named_by_its_whole_path(memory: CognitiveMemory) -> None:
-    with pytest.raises(InvalidInput, match=rf"'{re.escape(str(Path.cwd()))}/no/notes' is not a folder; give the whole path"):
-        await use(memory, "list_notes", "no/notes")
-
-
-@pytest.mark.parametrize("folder", ["", " "])
-async def test_no_name_at_all_is_not_the_folder_that_the_process_stands_in(folder: str, memory: CognitiveMemory) -> None:
-    with pytest.raises(InvalidInput, match="the folder has no name; give the whole path"):
-        await use(memory, "list_notes", folder)
-
-
-@pytest.mark.parametrize("make", [lambda path: path / "nothing", lambda path: path])
-async def test_a_folder_without_notes_is_told(make: Any, tmp_path: Path, memory: CognitiveMemory) -> None:
+async def test_a_folder_without_a_name_or_notes_or_that_is_not_there_is_told(tmp_path: Path, memory: CognitiveMemory) -> None:
     (tmp_path / "picture.bin").write_bytes(b"\x00")
-    with pytest.raises(InvalidInput, match=r"is not a folder|has no notes that can be read"):
-        await use(memory, "list_notes", str(make(tmp_path)))
+    there = re.escape(str(Path.cwd()))
+    for folder, told in (
+        ("no/notes", rf"'{there}/no/notes' is not a folder; give the whole path"),
+        ("", "the folder has no name; give the whole path"),
+        (" ", "the folder has no name; give the whole path"),
+        (str(tmp_path / "nothing"), "is not a folder"),
+        (str(tmp_path), "has no notes that can be read"),
+    ):
+        with pytest.raises(InvalidInput, match=told):
+            await use(memory, "list_notes", folder)
 
 
-async def test_each_note_vouches_for_its_facts_and_what_is_held_back_is_counted(notes: Path, memory: CognitiveMemory) -> None:
+async def test_each_note_vouches_for_its_facts_what_is_held_back_is_counted_and_again_changes_nothing(
+    notes: Path, memory: CognitiveMemory
+) -> None:
     found = await learned(memory, notes)
     assert {(one["text"], *one["sources"]) for one in found["facts"]} >= {(BOOK, "book.md"), (SEEN, "deep/seen.md")}
     assert found["count"] == len(found["facts"])
     assert sum(found["held_back"].values()) == 1
     assert "hunter2" not in str(found)
-
-
-async def test_learning_the_same_notes_again_changes_nothing(notes: Path, memory: CognitiveMemory) -> None:
-    once = await learned(memory, notes)
     before = await memory.get_statistics()
-    assert await learned(memory, notes) == once
+    assert await learned(memory, notes) == found
     assert await memory.get_statistics() == before
 
 
@@ -110,18 +104,17 @@ async def test_what_a_person_decided_against_is_former_also_when_it_is_done_twic
     assert await memory.get_statistics() == before
 
 
-async def test_who_leaves_both_changes_nothing(notes: Path, memory: CognitiveMemory) -> None:
+async def test_a_decision_that_is_none_is_told_with_what_would_be_one_and_who_leaves_both_changes_nothing(
+    notes: Path, memory: CognitiveMemory
+) -> None:
     found = await conflicts(memory, notes)
     before = await memory.get_statistics()
+    for decision in ("", "perhaps", "notes memory", "notes, both, both", "notes or memory"):
+        with pytest.raises(InvalidInput, match='answer with "notes", "memory" or "both", once or 1 times'):
+            await use(memory, "settle", found, decision)
     (settled,) = await use(memory, "settle", found, "both")
     assert not settled["changed"]
     assert await memory.get_statistics() == before
-
-
-@pytest.mark.parametrize("decision", ["", "perhaps", "notes memory", "notes, both, both", "notes or memory"])
-async def test_a_decision_that_is_none_is_told_with_what_would_be_one(decision: str, notes: Path, memory: CognitiveMemory):
-    with pytest.raises(InvalidInput, match='answer with "notes", "memory" or "both", once or 1 times'):
-        await use(memory, "settle", await conflicts(memory, notes), decision)
 
 
 async def test_a_word_for_each_conflict_is_taken_in_their_order(memory: CognitiveMemory) -> None:

@@ -213,15 +213,8 @@ def test_a_tool_has_a_credential_by_name_and_its_value_is_kept_nowhere(tmp_path:
         assert value not in text
     assert "401 for ${credential:tickets}" in failed.text
 
-
-def test_a_credential_that_is_not_set_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    @tool
-    async def tickets(context: ToolContext) -> str:
-        """Look at tickets."""
-        return context.credential("tickets").reveal()
-
-    told = call(RunTools("r", "ada", Toolbox([tickets]), files(tmp_path)), "tickets", 1, node(tools=["tickets"]))
-    assert (told.is_error, "hive-mind credentials set tickets" in told.text) == (True, True)
+    unset = call(RunTools("r", "ada", Toolbox([tickets]), one), "tickets", 3, at)
+    assert (unset.is_error, "hive-mind credentials set tickets" in unset.text) == (True, True)
 
 
 CYCLE: list[Any] = []

@@ -3,12 +3,6 @@ import pytest
 from hive_mind.cognition.extraction.blocks import Block, Layout, blocks
 
 
-def test_headings_are_kept_beside_what_stands_under_them():
-    found = blocks("# Plan\nWe start.\n\nGoals\n=====\nWe win.\n\n**Risks**\nRain.")
-
-    assert [(block.heading, block.text) for block in found] == [("Plan", "We start."), ("Goals", "We win."), ("Risks", "Rain.")]
-
-
 @pytest.mark.parametrize(
     ("line", "title"),
     [
@@ -74,14 +68,14 @@ def test_a_line_alone_that_states_nothing_is_a_title(title: str):
 
 
 @pytest.mark.parametrize(
-    "line", ["Thanks!", "Really?", "well then", "Dear Ms Okafor,", "The heater broke yesterday", "- Tomatoes", "42"]
+    "text",
+    [
+        *("Thanks!", "Really?", "well then", "Dear Ms Okafor,", "The heater broke yesterday", "- Tomatoes", "42"),
+        "The code of the door is:\n\nKestrel",
+    ],
 )
-def test_a_line_alone_that_says_something_is_none(line: str):
-    assert [block.heading for block in blocks(f"{line}\n\nMore passengers came.")] == ["", ""]
-
-
-def test_a_word_alone_behind_a_colon_is_what_it_announces():
-    assert [block.heading for block in blocks("The code of the door is:\n\nKestrel\n\nIt changes in May.")] == ["", "", ""]
+def test_a_line_alone_that_says_something_or_is_announced_is_none(text: str):
+    assert {block.heading for block in blocks(f"{text}\n\nMore passengers came.")} == {""}
 
 
 @pytest.mark.parametrize("form", ["Customer: Alpine Railways", "Server: d7\nSystem: Debian 12\nAdministrator: Ana Lopes"])
@@ -131,17 +125,15 @@ def test_a_table_row_knows_the_header_of_its_table():
     ]
 
 
-def test_code_is_one_block_and_is_not_read_as_text():
+def test_code_is_one_block_that_is_not_read_as_text_also_where_it_is_set_in_or_never_closed():
     found = blocks("Run this:\n```sh\n# restart\nsystemctl restart db\n```\nDone now.")
-
     assert Block("# restart\nsystemctl restart db", Layout.CODE, lead="Run this:") in found
 
-
-def test_lines_that_are_set_in_are_code_and_keep_their_lines():
     found = blocks("# Fix\nRun this:\n\n    stop foo\n    if slow; then\n        wait\n    fi\n\nDone now.")
-
     assert found[1] == Block("stop foo\nif slow; then\n    wait\nfi", Layout.CODE, found[0].headings, lead="Run this:")
     assert (found[2].text, found[2].layout) == ("Done now.", Layout.PROSE)
+
+    assert blocks("```\nx = 1")[0].text == "x = 1"
 
 
 @pytest.mark.parametrize(
@@ -158,29 +150,15 @@ def test_sentences_lists_and_chats_that_are_set_in_are_no_code(set_in: str, layo
     assert {block.layout for block in blocks(set_in)} == {layout}
 
 
-def test_code_that_is_never_closed_is_still_there():
-    assert blocks("```\nx = 1")[0].text == "x = 1"
-
-
-def test_stamped_lines_are_utterances():
+def test_stamped_lines_are_utterances_and_labels_speak_when_somebody_says_i_or_you():
     found = blocks("[2024-03-05 10:22] Ana: I moved.\nto Porto\n[10:25] Ben Silva: Good.")
 
     assert [(block.stamp, block.speaker, block.text) for block in found] == [
         ("2024-03-05 10:22", "Ana", "I moved. to Porto"),
         ("10:25", "Ben Silva", "Good."),
     ]
-
-
-def test_labels_speak_when_somebody_says_i_or_you():
-    found = blocks("Ana: I like tea.\nBen: Coffee is better.\nuser: hello")
-
-    assert [block.speaker for block in found] == ["Ana", "Ben", "user"]
-
-
-def test_notes_and_settings_are_not_spoken():
-    found = blocks("Note: you must restart.\nBudget: 5,000 EUR\nServer: db01")
-
-    assert {block.speaker for block in found} == {""}
+    assert [block.speaker for block in blocks("Ana: I like tea.\nBen: Coffee is better.\nuser: hello")] == ["Ana", "Ben", "user"]
+    assert {block.speaker for block in blocks("Note: you must restart.\nBudget: 5,000 EUR\nServer: db01")} == {""}
 
 
 def test_quoted_lines_lose_their_mark_and_stay_apart():

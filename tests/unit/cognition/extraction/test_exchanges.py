@@ -26,36 +26,24 @@ def test_a_question_and_its_short_answer_are_one_fact(asked: str, answered: str)
     assert statement(kept) == f"Ann: {asked} Bob: {answered}"
 
 
-def test_who_writes_a_text_answers_what_they_ask() -> None:
+def test_who_writes_a_text_answers_what_they_ask_and_who_goes_on_speaking_does_not() -> None:
     (kept,) = candidates("# Pump P8\n\nWhy does P8 stand still? For want of a bearing.")
 
     assert kept.content == "Why does P8 stand still? For want of a bearing."
+    assert statements("Ann: Where is the key?\nAnn: Never mind.\nBob: I see it now.") == ["I see it now."]
 
 
-def test_a_long_answer_in_a_text_stands_by_itself() -> None:
+def test_a_long_answer_stands_by_itself_and_in_a_conversation_the_question_before_it() -> None:
     told = "The bearing broke in the storm of last week, and the new one is on its way."
 
     assert statements(f"Why does P8 stand still? {told}") == [told]
+    (kept,) = candidates(f"Ann: Why does P8 stand still?\nBob: {told}")
+    assert (kept.content, kept.before) == (told, "Ann: Why does P8 stand still?")
 
 
-@pytest.mark.parametrize("answered", ["thanks!", "lol", "ok", "Hi Ann!", "And you?"])
-def test_politeness_and_another_question_answer_nothing(answered: str) -> None:
+@pytest.mark.parametrize("answered", ["thanks!", "lol", "ok", "Hi Ann!", "And you?", "yes"])
+def test_politeness_another_question_and_yes_to_one_that_asks_for_more_answer_nothing(answered: str) -> None:
     assert statements(f"Ann: Where is the key?\nBob: {answered}") == []
-
-
-def test_yes_to_a_question_that_asks_for_more_answers_nothing() -> None:
-    assert statements("Ann: Where is the key?\nBob: yes") == []
-
-
-def test_a_long_answer_stands_by_itself_with_the_question_before_it() -> None:
-    told = "Mira hung the key on the hook behind the door of the cold room, next to the gloves."
-    (kept,) = candidates(f"Ann: Where is the key?\nBob: {told}")
-
-    assert (kept.content, kept.before) == (told, "Ann: Where is the key?")
-
-
-def test_who_goes_on_speaking_does_not_answer_themselves() -> None:
-    assert statements("Ann: Where is the key?\nAnn: Never mind.\nBob: I see it now.") == ["I see it now."]
 
 
 def test_a_time_between_the_two_is_that_of_the_answer() -> None:

@@ -68,14 +68,12 @@ def test_a_separator_in_quotation_marks_belongs_to_its_field_and_the_line_stays_
     assert second.concept == "gateway"
 
 
-def test_a_table_may_stand_between_paragraphs_and_under_a_heading():
-    found = blocks(f"# Ports\nAll of them:\n{TABLE}\n\nThe list ends here.")
+def test_a_table_may_stand_between_paragraphs_and_under_a_heading_and_comes_before_none():
+    text = f"# Ports\nAll of them:\n{TABLE}\n\nThe list ends here, says Ines."
+    found = blocks(text)
 
     assert [block.layout for block in found] == [Layout.PROSE, Layout.RECORD, Layout.RECORD, Layout.PROSE]
     assert {block.heading for block in found} == {"Ports"}
-
-
-def test_a_row_is_not_what_comes_before_the_next_paragraph():
     assert candidates(f"{TABLE}\n\nThe list ends here, says Ines.")[-1].before == ""
 
 

@@ -62,20 +62,13 @@ async def test_a_bad_line_is_named_and_nothing_is_taken_in(bad: str, word: str):
         assert await lines_of(memory) == []
 
 
-def test_a_long_name_in_a_line_does_not_make_a_long_message():
+def test_a_long_name_in_a_line_makes_no_long_message_and_of_many_bad_lines_the_first_are_named_and_the_others_counted():
     with pytest.raises(InvalidInput) as refused:
         read_records([json.dumps(FACT | {"k" * 1_000_000: 1})])
-
     assert len(str(refused.value)) < 1_000
 
-
-def test_only_the_first_bad_lines_are_named_and_the_others_counted():
-    with pytest.raises(InvalidInput) as refused:
+    with pytest.raises(InvalidInput, match=r"(?s)line 10:(?!.*line 11:).*990 more"):
         read_records(["{"] * 1_000)
-
-    assert "line 10:" in str(refused.value)
-    assert "line 11:" not in str(refused.value)
-    assert "990 more" in str(refused.value)
 
 
 @pytest.mark.parametrize(
