@@ -43,24 +43,17 @@ def embedder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         yield InLoop(lambda: opened("embed", request.param, **options))
 
 
-async def test_passages_become_one_float32_unit_row_each(embedder: Embedder) -> None:
+async def test_passages_and_a_question_become_float32_unit_rows_of_one_length_that_float16_can_hold(embedder: Embedder) -> None:
+    assert embedder.model
+    assert embedder.dimension >= 0
     rows = await embedder.embed_passages(["The sky is blue.", "Ann owns a boat.", "¿Dónde está? 日本語 🙂"])
-    assert rows.shape == (3, embedder.dimension)
-    assert rows.dtype == np.float32
+    query = await embedder.embed_query("Who owns a boat?")
+    assert (rows.shape, query.shape) == ((3, embedder.dimension), (embedder.dimension,))
+    for values in (rows, query):
+        assert values.dtype == np.float32
+        np.testing.assert_array_equal(values, values.astype(np.float16).astype(np.float32))
     if embedder.dimension:
         assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0, abs=1e-3)
-
-
-async def test_every_value_is_one_that_float16_can_hold(embedder: Embedder) -> None:
-    rows = await embedder.embed_passages(["The sky is blue.", "Ann owns a boat."])
-    for values in (rows, await embedder.embed_query("Who owns a boat?")):
-        np.testing.assert_array_equal(values, values.astype(np.float16).astype(np.float32))
-
-
-async def test_a_question_becomes_one_vector_of_the_same_length(embedder: Embedder) -> None:
-    query = await embedder.embed_query("Who owns a boat?")
-    assert query.shape == (embedder.dimension,)
-    assert query.dtype == np.float32
 
 
 async def test_no_texts_give_no_rows(embedder: Embedder) -> None:
@@ -74,17 +67,14 @@ async def test_a_blank_text_gives_the_zero_row_and_leaves_its_neighbours_alone(e
     assert not (await embedder.embed_query("")).any()
 
 
-async def test_equal_texts_of_one_call_get_equal_rows(embedder: Embedder) -> None:
-    rows = await embedder.embed_passages(["The sky is blue.", "Something much longer than that.", "The sky is blue."])
-    np.testing.assert_array_equal(rows[0], rows[2])
-
-
 async def test_the_same_text_gets_the_same_vector_in_any_company(embedder: Embedder) -> None:
     alone = await embedder.embed_passages(["The sky is blue."])
     again = await embedder.embed_passages(["The sky is blue."])
+    both = await embedder.embed_passages(["The sky is blue.", "Something much longer than that.", "The sky is blue."])
     among = await embedder.embed_passages([f"Sentence {i} {'word ' * i}" for i in range(70)] + ["The sky is blue."])
 
     np.testing.assert_array_equal(alone, again)
+    np.testing.assert_array_equal(both[0], both[2])
     # A batch's shape may move the last bit of a float16.
     np.testing.assert_allclose(alone[0], among[-1], atol=1e-3)
 
@@ -105,11 +95,6 @@ async def test_a_text_of_a_megabyte_is_embedded(embedder: Embedder) -> None:
 async def test_half_a_character_from_a_damaged_file_is_taken(embedder: Embedder) -> None:
     rows = await embedder.embed_passages(["broken \ud83d text", "null \0 byte"])
     assert rows.shape == (2, embedder.dimension)
-
-
-async def test_the_model_has_a_name_and_vectors_a_length(embedder: Embedder) -> None:
-    assert embedder.model
-    assert embedder.dimension >= 0
 
 
 async def test_calls_may_overlap(embedder: Embedder) -> None:

@@ -36,8 +36,9 @@ def model(name: str) -> Iterator[InLoop]:
         yield InLoop(lambda: opened("llm", name, model_name, **options))
 
 
-async def test_it_knows_the_name_it_was_opened_by(name: str, model: LanguageModel):
+async def test_it_knows_the_name_it_was_opened_by_and_may_be_closed_twice(name: str, model: LanguageModel):
     assert model.name == OPENED[name][0]
+    await model.close()
 
 
 async def test_a_prompt_gets_a_reply_and_says_what_it_cost(model: LanguageModel):
@@ -54,7 +55,3 @@ async def test_prompts_side_by_side_all_get_replies(model: LanguageModel):
 @pytest.mark.parametrize("text", ["", "\x00", "\ud800", "é" * 10_000, "</data>"])
 async def test_any_text_can_be_sent(text: str, model: LanguageModel):
     assert (await model.complete(Prompt("be brief", text))).text == "ok"
-
-
-async def test_closing_twice_is_fine(model: LanguageModel):
-    await model.close()

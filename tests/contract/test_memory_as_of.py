@@ -35,6 +35,8 @@ async def test_what_was_superseded_or_taken_back_later_is_found_as_of_before(met
 
     assert await held(memory, old.learned_at_us - 1, method) == set()
     assert await held(memory, old.learned_at_us, method) == {RED}
+    (then,) = await memory.search_facts(Query("pump", 1, method, as_of_us=old.learned_at_us))
+    assert (then.fact.superseded_by, then.fact.turned_at_us, then.fact.learned_at_us) == ("", (), old.learned_at_us)
     assert await held(memory, replaced_us - 1, method) >= {RED, OPEN}
     assert await held(memory, max(replaced_us, new.learned_at_us), method) == {BLUE, OPEN}
     assert await held(memory, retracted_us, method) == {BLUE} == set(await found(memory, Query("pump, door", 50, method)))
@@ -59,13 +61,6 @@ async def test_what_was_taken_back_and_said_by_another_source_did_not_hold_in_be
     assert [bool(await held(memory, at)) for at in (began - 1, began, ceased - 1, ceased, again)] == [0, 1, 1, 0, 1]
     (then,) = await memory.search_facts(Query("pump", as_of_us=began))
     assert (then.fact.is_current, then.fact.learned_at_us) == (True, began)
-
-
-async def test_a_fact_is_shown_as_it_was_then(memory: CognitiveMemory):
-    old = await memory.store_fact("pump", RED)
-    await memory.supersede(old.id, said(BLUE), "otto")
-    (then,) = await memory.search_facts(Query("pump", as_of_us=old.learned_at_us))
-    assert (then.fact.superseded_by, then.fact.turned_at_us, then.fact.learned_at_us) == ("", (), old.learned_at_us)
 
 
 async def test_what_an_earlier_version_superseded_held_at_no_time_that_is_known():

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from typing import cast
 
 import pytest
 
@@ -10,7 +9,7 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.bounds import LIMIT_MAX
 from hive_mind.model.content import Content
-from hive_mind.model.query import Method, Query
+from hive_mind.model.query import Query
 from tests.builders import BagOfWords, Home, found, lines_of, said
 from tests.loops import about
 
@@ -53,26 +52,6 @@ async def test_a_source_that_can_not_be_named_vouches_for_nothing(memory: Cognit
                 await memory.store_episode(Content("The pump is red.", source))
 
     assert await lines_of(memory) == []
-
-
-async def test_less_than_one_fact_can_not_be_asked_for(memory: CognitiveMemory):
-    await memory.store_fact("pump", "The pump is red.")
-    for limit in (0, -1):
-        for asked in (memory.search_facts("pump", limit), memory.get_all_facts(limit), memory.search_by_concept("pump", limit)):
-            with about(limit), pytest.raises(InvalidInput, match="`limit` is a whole number, 1 to "):
-                await asked
-
-
-async def test_a_least_confidence_is_a_confidence(memory: CognitiveMemory):
-    for least in (float("nan"), -0.1, 1.1):
-        with about(least), pytest.raises(InvalidInput, match="min_confidence"):
-            await memory.search_facts(Query("pump", min_confidence=least))
-
-
-async def test_a_method_that_does_not_exist_is_not_taken_for_another(memory: CognitiveMemory):
-    await memory.store_fact("pump", "The pump is red.")
-    with pytest.raises(InvalidInput, match="no method 'keywords' to search by; there are keyword, vector, hybrid"):
-        await memory.search_facts(Query("pump", method=cast(Method, "keywords")))
 
 
 async def test_what_does_not_exist_can_not_be_changed(memory: CognitiveMemory):

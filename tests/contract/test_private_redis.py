@@ -264,20 +264,19 @@ async def test_a_program_that_ends_at_once_is_told_with_its_last_words(place: Pl
         await private_redis.ensure(place.folder, program=str(broken))
 
 
-async def test_without_a_server_one_clear_message_says_what_to_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"install it .* or raise spec.platform.agentsPerProcess"):
-        await private_redis.ensure(place.folder)
-    assert not place.folder.exists()
-
-
-async def test_without_the_extra_the_message_names_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_server_or_the_extra_one_clear_message_says_what_to_do(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(kind: str, name: str) -> None:
         raise BackendNotInstalled(kind, name, "redis")
 
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", "/nowhere")
+        patched.setattr("importlib.util.find_spec", lambda _: None)
+        with pytest.raises(ConfigError, match=r"install it .* or raise spec.platform.agentsPerProcess"):
+            await private_redis.ensure(place.folder)
+    assert not place.folder.exists()
     monkeypatch.setattr(backends, "load", missing)
-
     with pytest.raises(BackendNotInstalled, match=r"install .*\[redis\]"):
         await private_redis.ensure(place.folder)
 

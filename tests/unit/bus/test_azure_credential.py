@@ -77,9 +77,8 @@ def test_what_can_not_be_meant_is_refused_with_the_reason_and_without_the_secret
     assert caught.value.__cause__ is None
 
 
-def test_without_one_the_development_broker_on_this_machine_gets_the_key_that_it_prints(credential: Callable[..., Any]) -> None:
+def test_without_one_the_development_broker_gets_the_key_that_it_prints_and_the_cloud_the_identity_of_this_machine(
+    credential: Callable[..., Any],
+) -> None:
     assert tuple(credential("127.0.0.1/hive").named_key) == DEVELOPMENT_KEY == (KEY_NAME, KEY)
-
-
-def test_without_one_the_cloud_gets_the_identity_of_this_machine(credential: Callable[..., Any]) -> None:
     assert type(credential(f"{CLOUD}/hive")).__name__ == "DefaultAzureCredential"

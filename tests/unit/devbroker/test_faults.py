@@ -11,22 +11,14 @@ from tests.unit.devbroker.peers import with_peer
 HUB = "hub/Partitions/0"
 
 
-def test_a_fault_lets_some_pass_strikes_some_times_and_is_over():
+def test_a_fault_lets_some_pass_strikes_some_times_where_it_was_ordered_and_is_over_or_taken_back():
     faults = Faults()
     faults.add(Fault("send", "hub/*", times=2, skip=1))
     assert [faults.take("send", "Hub/Partitions/1") is not None for _ in range(5)] == [False, True, True, False, False]
-
-
-def test_a_fault_strikes_only_where_it_was_ordered():
-    faults = Faults()
     faults.add(Fault("send", "hub"))
     assert faults.take("attach", "hub") is None
     assert faults.take("send", "hub/Partitions/1") is None
     assert faults.take("send", "HUB") is not None
-
-
-def test_faults_can_be_taken_back():
-    faults = Faults()
     faults.add(Fault("send"))
     faults.clear()
     assert faults.take("send", "hub") is None

@@ -199,7 +199,7 @@ async def test_an_agent_of_the_library_has_the_same_bounds() -> None:
             for value in (*outside(BOUNDS["limit"]), None, nan, inf):
                 with pytest.raises(InvalidInput, match=r"`limit` is a whole number, 1 to 1000, not "):
                     await agent.answer_question(question, value)
-            with pytest.raises(InvalidInput, match="there is no method 'guess' to search by"):
+            with pytest.raises(InvalidInput, match="there is no method 'guess' to search by; there are keyword, vector, hybrid"):
                 await agent.answer_question(question, method="guess")  # type: ignore[arg-type]
             for value in (BOUNDS["limit"].least, BOUNDS["limit"].most):
                 assert (await agent.answer_question(question, value)).is_known, (question, value)

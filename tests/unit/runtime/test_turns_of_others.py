@@ -23,7 +23,7 @@ from hive_mind.runtime.calls import AgentCalls
 from tests.builders import Home
 from tests.contract.fleets import Members, plan_of
 
-FACTS = 200
+FACTS = 300
 # Signatures, or comparisons of two statements: some milliseconds.
 AT_ONCE = 64
 

@@ -105,17 +105,13 @@ def test_an_answer_carries_whose_request_it_is_for():
     )
 
 
-def test_other_application_properties_replace_the_old_ones():
+def test_parts_of_a_message_are_replaced_and_others_are_not_its_own():
     message = split(section(0x74, {"a": 1}) + section(0x75, b"x")).with_application({"b": 2})
     assert split(message.encoded()).application_map == {"b": 2}
-
-
-def test_annotations_of_a_delivery_do_not_belong_to_the_message():
+    # Annotations of a delivery do not belong to the message.
     payload = annotations_section(0x71, {Symbol("x"): 1}) + section(0x75, b"x")
     assert split(payload) == Message(body=section(0x75, b"x"))
-
-
-def test_a_body_may_be_a_value_that_is_described_itself():
+    # A body may be a value that is described itself.
     inner = Described(ULong(5), "x")
     assert split(section(0x77, inner)).value() == inner
 
@@ -178,9 +174,6 @@ def test_any_bytes_are_a_value_or_no_value(data):
 def test_what_is_no_value_is_refused(data):
     with pytest.raises(DecodeError):
         decode_only(data)
-
-
-def test_bytes_behind_a_value_are_refused_where_there_should_be_none():
     with pytest.raises(DecodeError, match="1 bytes behind"):
         decode_only(encode(5) + b"\x40")
 

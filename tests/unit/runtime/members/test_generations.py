@@ -61,17 +61,15 @@ def test_a_worker_founds_the_topology_that_its_journals_were_made_for(hive: Hive
         assert plan_of(config, config.nodes[0]).founding() == founded(hive)
 
 
-def test_single_has_no_journals(tmp_path: Path) -> None:
+def test_single_has_no_journals_and_a_hive_that_never_ran_has_nothing(tmp_path: Path) -> None:
     begun(tmp_path)
     single = HiveConfig("fleet.g2", "single")
     assert moved(tmp_path, single) == Moved()
     assert run(move(Move(tmp_path, single, (), HiveConfig("fleet.g3", "flat", {"": ("a",)}), {}, TUNING))) == Moved()
     assert hives(tmp_path) == ["fleet"]
-
-
-def test_a_hive_that_never_ran_has_nothing(tmp_path: Path) -> None:
-    assert moved(tmp_path) == Moved()
-    assert all_of(tmp_path, OLD) == all_of(tmp_path, SHARDED) == ()
+    never = tmp_path / "never"
+    assert moved(never) == Moved()
+    assert all_of(never, OLD) == all_of(never, SHARDED) == ()
 
 
 def test_journals_that_nobody_names_count_too(tmp_path: Path) -> None:

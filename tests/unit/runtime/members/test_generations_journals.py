@@ -116,11 +116,11 @@ async def test_a_journal_is_whole_however_much_is_written_while_it_is_read(tmp_p
         while not stop.is_set():
             number += 1
             # All of one number, or none.
-            await journal.write([Put("t", bytes([row]), number.to_bytes(4, "big") * 2_000) for row in range(16)])
+            await journal.write([Put("t", bytes([row]), number.to_bytes(4, "big") * 5_000) for row in range(16)])
 
     writing = asyncio.create_task(write())
     seen = []
-    for _ in range(8):
+    for _ in range(15):
         found = await sqlite.read(path, while_open=True)
         assert len({put.value for put in found}) <= 1
         seen += [found[0].value[:4]] if found else []

@@ -37,17 +37,11 @@ def keeping(**settings: float) -> OutgoingSettings:
     return OutgoingSettings(**settings)  # type: ignore[arg-type]
 
 
-async def test_what_one_step_sends_goes_out_in_one_call_and_in_order() -> None:
+async def test_what_one_step_sends_goes_out_in_one_call_in_order_and_what_comes_meanwhile_together_afterwards() -> None:
     async with on_stage(ScriptedNode(talk)) as stage:
         await asyncio.gather(stage.runner.promote([PROMOTION]), stage.runner.promote([PROMOTION]))
-        said = await stage.said(6)
+        assert [str(message).split()[-1][0] for message in await stage.said(6)] == list("012012")
 
-        assert [len(batch) for batch in stage.bus.batches] == [6]
-        assert [str(message).split()[-1][0] for message in said] == list("012012")
-
-
-async def test_what_comes_while_the_bus_is_busy_goes_out_together_afterwards() -> None:
-    async with on_stage(ScriptedNode(talk)) as stage:
         stage.bus.hold()
         await stage.runner.promote([PROMOTION])
         await turns()
@@ -55,8 +49,7 @@ async def test_what_comes_while_the_bus_is_busy_goes_out_together_afterwards() -
             await stage.runner.promote([PROMOTION])
         stage.bus.allow()
         await stage.said(15)
-
-        assert [len(batch) for batch in stage.bus.batches] == [3, 12]
+        assert [len(batch) for batch in stage.bus.batches] == [6, 3, 12]
 
 
 async def test_no_batch_is_larger_than_it_may_be() -> None:
@@ -174,7 +167,7 @@ async def test_a_reader_that_had_to_connect_anew_lets_the_node_repeat_what_may_b
         assert [type(event) for event in stage.node.events] == [Received, Reconnected, Received, Received]
 
 
-async def test_closing_sends_what_waits() -> None:
+async def test_closing_sends_what_waits_and_does_not_wait_for_a_bus_that_is_gone() -> None:
     async with on_stage(ScriptedNode(talk)) as stage:
         stage.bus.hold()
         await stage.runner.promote([PROMOTION])
@@ -184,9 +177,6 @@ async def test_closing_sends_what_waits() -> None:
         stage.bus.allow()
         await closing
         assert len(stage.bus.sent()) == 3
-
-
-async def test_closing_does_not_wait_for_a_bus_that_is_gone() -> None:
     async with on_stage(ScriptedNode(talk)) as stage:
         stage.bus.error = GONE
         await stage.runner.promote([PROMOTION])
@@ -255,22 +245,18 @@ async def test_many_questions_of_others_leave_this_process_its_turn() -> None:
         assert len(await stage.said(103)) == 103
 
 
-async def test_strangers_are_counted_and_heard() -> None:
-    async with on_stage(ScriptedNode(talk), knows=lambda name: name == "peer") as stage:
-        await stage.say(Receipt("1"), sender="joiner")
-        await stage.say(Receipt("2"))
-        await until(lambda: len(stage.node.events) == 2)
-        assert stage.runner.figures.strangers == 1
-
-
 async def test_what_comes_in_the_nodes_own_name_is_acknowledged_and_not_believed() -> None:
     async with on_stage(ScriptedNode(talk), knows=lambda name: name == "peer") as stage:
         await stage.say(FactsReply("q", ()), sender="node")
         await stage.say(Receipt("ours"))
         await until(lambda: not stage.runner.is_busy and bool(stage.node.events))
-
-        assert [event.sender for event in stage.node.events if isinstance(event, Received)] == ["peer"]
         assert (stage.runner.figures.echoes, stage.runner.figures.strangers) == (1, 0)
+        # A stranger is counted and heard.
+        await stage.say(Receipt("1"), sender="joiner")
+        await until(lambda: not stage.runner.is_busy and len(stage.node.events) == 2)
+
+        assert [event.sender for event in stage.node.events if isinstance(event, Received)] == ["peer", "joiner"]
+        assert (stage.runner.figures.echoes, stage.runner.figures.strangers) == (1, 1)
         (state,) = [state for state in await stage.bus.queues("hive") if state.name == "node"]
         assert (state.waiting, state.unacknowledged, state.dead) == (0, 0, 0)
 

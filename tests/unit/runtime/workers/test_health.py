@@ -380,7 +380,7 @@ async def test_a_listener_to_whom_nothing_is_told_hears_that_there_is_nothing_ne
 
 async def test_it_answers_while_a_long_text_is_read(tmp_path: Path) -> None:
     # Questions become no fact, so all of the time goes into reading.
-    text = "Is the pump of the harbour red, and how many kilos does it weigh?\n\n" * 4_000
+    text = "Is the pump of the harbour red, and how many kilos does it weigh?\n\n" * 2_000
     async with calling(tmp_path) as call:
         answers = await _answers_during(call, call.post("/v1/agents/ada/learn", {"text": text, "source": "notes.md"}))
     assert answers >= 10
@@ -389,7 +389,7 @@ async def test_it_answers_while_a_long_text_is_read(tmp_path: Path) -> None:
 async def test_it_answers_while_a_question_is_answered_from_long_facts(tmp_path: Path) -> None:
     async with calling(tmp_path) as call:
         for number in range(3):
-            fact = f"The pump house {number} measured: " + f"{number},2 kg " * 2_500
+            fact = f"The pump house {number} measured: " + f"{number},2 kg " * 1_500
             assert (await call.post("/v1/agents/ada/store", {"content": fact}))[0] == 200
         answers = await _answers_during(call, call.post("/v1/agents/ada/ask", {"question": "What did the pump house measure?"}))
     assert answers >= 5
