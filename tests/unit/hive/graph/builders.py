@@ -7,10 +7,7 @@ import numpy as np
 from hive_mind.hive.effects import Now
 from hive_mind.hive.graph import InMemoryHiveGraph
 from tests.builders import words_vector
-from tests.hives import MODERATOR, Clock, federated, flat, settings, sharded
-
-DOOR = "The door is open."
-TOPOLOGIES = {"single": lambda: flat("n0"), "flat": flat, "federated": federated, "sharded": sharded}
+from tests.hives import MODERATOR, Clock, flat, settings
 
 
 class Ticking(Clock):

@@ -3,7 +3,8 @@
 import pytest
 
 from hive_mind.hive.graph import InMemoryHiveGraph
-from tests.unit.hive.graph.builders import TOPOLOGIES, graph
+from tests.unit.hive.each_topology import TOPOLOGIES
+from tests.unit.hive.graph.builders import graph
 
 
 @pytest.fixture(params=TOPOLOGIES)

@@ -9,7 +9,8 @@ from hive_mind.hive import HiveAgent
 from hive_mind.hive.effects import Now
 from hive_mind.hive.graph import InMemoryHiveGraph
 from tests.hives import MODERATOR, PUMP, PUMP_ID, flat
-from tests.unit.hive.graph.builders import DOOR, Ticking, contents, graph
+from tests.unit.hive.each_topology import DOOR
+from tests.unit.hive.graph.builders import Ticking, contents, graph
 
 
 def test_agents_are_dealt_to_nodes_in_turn_or_put_where_they_are_wanted():

@@ -8,7 +8,8 @@ from hive_mind.hive.policy.node_policy import ExpirySettings
 from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.ids import fact_id
 from tests.hives import HOUR_MS, MODERATOR, PUMP, PUMP_ID, Clock, flat, settings
-from tests.unit.hive.graph.builders import DOOR, contents, graph
+from tests.unit.hive.each_topology import DOOR
+from tests.unit.hive.graph.builders import contents, graph
 
 
 def test_what_one_agent_promotes_every_other_finds_until_it_takes_it_back(hive):

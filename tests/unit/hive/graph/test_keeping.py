@@ -13,7 +13,8 @@ from hive_mind.hive.replication import convergence_check
 from hive_mind.model.ids import fact_id
 from hive_mind.ranking.vector import ExactVectors
 from tests.hives import HOUR_MS, MODERATOR, PUMP, PUMP_ID, Clock, flat, settings
-from tests.unit.hive.graph.builders import DOOR, TOPOLOGIES, contents, embed, graph
+from tests.unit.hive.each_topology import DOOR, TOPOLOGIES
+from tests.unit.hive.graph.builders import contents, embed, graph
 
 
 def lasting(seed: int) -> InMemoryHiveGraph:

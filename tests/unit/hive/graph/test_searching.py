@@ -11,7 +11,8 @@ from hive_mind.hive.graph import InMemoryHiveGraph
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.model.ids import fact_id
 from tests.hives import PUMP, PUMP_ID, federated
-from tests.unit.hive.graph.builders import DOOR, Ticking, contents, embed, graph
+from tests.unit.hive.each_topology import DOOR
+from tests.unit.hive.graph.builders import Ticking, contents, embed, graph
 
 
 def test_a_sure_fact_is_found_by_other_groups_themselves_and_a_less_sure_one_by_asking_all():

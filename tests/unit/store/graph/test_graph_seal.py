@@ -15,7 +15,7 @@ import pytest
 from hive_mind.store.graph import Graph
 from hive_mind.store.graph.pipe import GraphLocation, Seal, closed
 from tests.chance import seed_of_this_run
-from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
+from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, pump, written
 
 
 @pytest.fixture
@@ -133,20 +133,6 @@ def test_any_flipped_bit_of_the_seal_is_seen(record):
         seal.write_bytes(body)
 
         assert why_not(record, msgspec.json.decode(whole, type=Seal)), body
-
-
-def test_another_agents_graph_and_seal_are_not_taken_for_ours(record, notices, tmp_path):
-    (tmp_path / "other").mkdir()
-    other = asyncio.run(written(tmp_path / "other", [*facts("theirs"), *mentions("theirs", "Ada")]))
-    assert_right(other)
-    notices()
-    for name in ("graph.kuzu", "graph.json"):
-        shutil.copyfile(other.with_name(name), record.with_name(name))
-
-    assert_right(record)
-
-    (line,) = notices()
-    assert line.endswith("it was made of another record")
 
 
 def test_a_file_that_kuzu_itself_has_changed_is_not_trusted(record, notices):
