@@ -68,16 +68,11 @@ def test_only_who_asks_gets_the_value_also_of_a_copy() -> None:
     assert [one.reveal() for one in (SECRET, copy.copy(SECRET), copy.deepcopy([SECRET])[0])] == [VALUE] * 3
 
 
-@pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a_b", "a b", "a.b", "x" * 64, "ä", "a\n"])
-def test_a_name_is_one_that_is_a_variable_too(name: str) -> None:
-    with pytest.raises(InvalidInput, match="lower-case letters"):
+@pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a_b", "a b", "a.b", "x" * 64, "ä", "a\n", "Sw0rdfish_7"])
+def test_a_name_is_one_that_is_a_variable_too_and_what_was_given_for_one_by_mistake_is_not_repeated(name: str) -> None:
+    with pytest.raises(InvalidInput, match="lower-case letters") as refused:
         checked_name(name)
-
-
-def test_what_was_given_for_a_name_by_mistake_is_not_repeated() -> None:
-    with pytest.raises(InvalidInput) as refused:
-        checked_name("Sw0rdfish_7")
-    assert "Sw0rdfish_7" not in str(refused.value)
+    assert len(name) < 5 or name not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,13 @@ def scatter_of(
     return Scatter(Ask("q", probe, deadline_ms, 0.3), Asker(node, tuple(read_set), 7, SETTINGS, latencies), 0, **more)
 
 
+def begun(*given: Any, **more: Any) -> Scatter:
+    """One whose members have been asked, at 0."""
+    scatter = scatter_of(*given, **more)
+    scatter.start(0)
+    return scatter
+
+
 def pool_reply(part: str, *ids: str, missing: tuple[str, ...] = (), confirmations: float = 0.2) -> PoolReply:
     scores = np.arange(1, len(ids) + 1, dtype=np.float32)
     half = np.full(len(ids), 0.5, dtype=np.float32)

@@ -21,6 +21,12 @@ def scatter_of(deadline_ms: int = 2_000, favoured: frozenset[str] = frozenset())
     return Scatter(Ask("q", PROBE, deadline_ms), Asker("me", READ_SET, 7, ScatterSettings(), Latencies()), 0, favoured)
 
 
+def begun(deadline_ms: int = 2_000) -> Scatter:
+    scatter = scatter_of(deadline_ms)
+    scatter.start(0)
+    return scatter
+
+
 def reply(name: str, count: int, depth: int, best: float = 0.1, missing: tuple[str, ...] = ()) -> PoolReply:
     """So many candidates of falling cosine; where it was asked for all of them, to the second question."""
     semantic = np.linspace(best, best / 2, count, dtype=np.float32)
@@ -76,8 +82,7 @@ def test_who_gave_all_it_was_asked_for_and_nothing_too_weak_is_asked_for_more():
 
 
 def test_who_has_no_more_than_the_others_is_asked_once():
-    scatter = scatter_of()
-    scatter.start(0)
+    scatter = begun()
 
     for one in READ_SET:
         assert scatter.take(one.members[0], reply(one.name, FIRST - 1, FIRST), 5) == []
@@ -87,8 +92,7 @@ def test_who_has_no_more_than_the_others_is_asked_once():
 
 
 def test_where_the_longer_answer_stays_out_another_replica_gives_it():
-    scatter = scatter_of()
-    scatter.start(0)
+    scatter = begun()
     answered_but_for(scatter)
 
     while "b0" not in (asked := depths(scatter.tick(now_ms := scatter.wake_at_ms))):
@@ -102,8 +106,7 @@ def test_where_the_longer_answer_stays_out_another_replica_gives_it():
 
 
 def test_what_may_have_been_left_out_and_nobody_gave_counts_as_missing():
-    scatter = scatter_of()
-    scatter.start(0)
+    scatter = begun()
     answered_but_for(scatter)
 
     while not scatter.is_done:
@@ -116,8 +119,7 @@ def test_what_may_have_been_left_out_and_nobody_gave_counts_as_missing():
 
 
 def test_a_longer_answer_that_lacks_a_partition_lacks_it():
-    scatter = scatter_of()
-    scatter.start(0)
+    scatter = begun()
     answered_but_for(scatter)
 
     (again,) = scatter.take("a0", reply("s0", 60, DEPTH, 0.9, missing=("q0",)), 9)
@@ -129,8 +131,7 @@ def test_a_longer_answer_that_lacks_a_partition_lacks_it():
 
 
 def test_one_who_is_slow_does_not_keep_the_others_from_being_asked_for_more():
-    scatter = scatter_of(1_000)
-    scatter.start(0)
+    scatter = begun(1_000)
     answered_but_for(scatter, "s9")
 
     sent = []
@@ -151,8 +152,7 @@ def test_one_who_is_slow_does_not_keep_the_others_from_being_asked_for_more():
 
 
 def test_who_answers_last_and_may_have_more_when_time_is_over_is_missing():
-    scatter = scatter_of(1_000)
-    scatter.start(0)
+    scatter = begun(1_000)
     answered_but_for(scatter, "s9")
     while scatter.wake_at_ms < 1_000:
         scatter.tick(scatter.wake_at_ms)
@@ -167,8 +167,7 @@ def test_who_answers_last_and_may_have_more_when_time_is_over_is_missing():
 
 def test_what_members_of_a_set_gave_counts_in_whatever_order_and_to_whichever_question():
     def play(*later: tuple[str, PoolReply]) -> Scatter:
-        scatter = scatter_of()
-        scatter.start(0)
+        scatter = begun()
         a_half_is_spoken_for(scatter, until_ms=1_500)
         for sender, one in later:
             scatter.take(sender, one, 1_600)
@@ -188,8 +187,7 @@ def test_what_members_of_a_set_gave_counts_in_whatever_order_and_to_whichever_qu
 
 
 def test_who_speaks_for_everything_in_the_end_need_not_be_waited_for_twice():
-    scatter = scatter_of()
-    scatter.start(0)
+    scatter = begun()
     a_half_is_spoken_for(scatter, until_ms=1_500)
 
     scatter.take("a0", reply("s0", 60, DEPTH, 0.9), 1_600)
@@ -199,8 +197,7 @@ def test_who_speaks_for_everything_in_the_end_need_not_be_waited_for_twice():
 
 
 def test_what_another_member_speaks_for_meanwhile_is_asked_for_in_full_too():
-    scatter = scatter_of(1_000)
-    scatter.start(0)
+    scatter = begun(1_000)
     a_half_is_spoken_for(scatter, until_ms=750)
 
     scatter.take("b0", reply("s0", FIRST, FIRST, 0.9), 760)
@@ -229,8 +226,7 @@ def test_an_answer_of_somebody_who_was_given_up_counts_as_long_as_the_question_l
 
 
 def test_what_the_answers_of_others_made_needless_is_not_waited_for():
-    scatter = scatter_of(1_000)
-    scatter.start(0)
+    scatter = begun(1_000)
     slow = [one.name for one in READ_SET[40:]]
     for one in READ_SET[:40]:
         scatter.take(one.members[0], reply(one.name, FIRST, FIRST, 0.2 if one.name == "s0" else 0.01), 5)

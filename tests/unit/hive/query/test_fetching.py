@@ -22,6 +22,12 @@ def fetch_of(*wanted: tuple[str, str], node: str = "me", deadline_ms: int = 2_00
     return FetchScatter(Fetch("f", wanted, deadline_ms), Asker(node, SETS, 1, ScatterSettings(), latencies), 0)
 
 
+def begun(*wanted: tuple[str, str], **more: int) -> FetchScatter:
+    fetch = fetch_of(*wanted, **more)
+    fetch.start(0)
+    return fetch
+
+
 def asked(effects: list[Send | SearchLocal]) -> list[tuple[str, tuple[str, ...]]]:
     return [(e.to[0], e.message.fact_ids) if isinstance(e, Send) else (e.reply_to, e.request.fact_ids) for e in effects]
 
@@ -38,8 +44,7 @@ def test_each_holder_is_asked_for_what_it_holds_and_facts_come_in_the_order_want
 
 
 def test_what_the_holder_has_let_go_of_another_replica_is_asked_for():
-    fetch = fetch_of(("1", "a"), ("2", "a"))
-    fetch.start(0)
+    fetch = begun(("1", "a"), ("2", "a"))
 
     assert asked(fetch.take("a", FactsReply("f", (fact("1"),)), 5)) == [("b", ("2",))]
     assert asked(fetch.take("b", FactsReply("f", ()), 6)) == [("c", ("2",))]
@@ -50,8 +55,7 @@ def test_what_the_holder_has_let_go_of_another_replica_is_asked_for():
 
 
 def test_who_has_no_room_for_all_is_asked_for_the_rest():
-    fetch = fetch_of(("1", "a"), ("2", "a"), ("3", "a"))
-    fetch.start(0)
+    fetch = begun(("1", "a"), ("2", "a"), ("3", "a"))
     first = FactsReply("f", (fact("1"),), is_cut=True)
 
     assert asked(fetch.take("a", first, 5)) == [("a", ("2", "3"))]
@@ -63,14 +67,12 @@ def test_who_has_no_room_for_all_is_asked_for_the_rest():
 
 
 def test_who_has_room_for_nothing_is_not_asked_for_ever():
-    fetch = fetch_of(("1", "a"))
-    fetch.start(0)
+    fetch = begun(("1", "a"))
     assert asked(fetch.take("a", FactsReply("f", (), is_cut=True), 5)) == [("b", ("1",))]
 
 
 def test_a_silent_holder_is_asked_again_and_replaced_within_the_deadline():
-    fetch = fetch_of(("1", "d"), deadline_ms=1_000)
-    fetch.start(0)
+    fetch = begun(("1", "d"), deadline_ms=1_000)
 
     later = [(now, asked(fetch.tick(now))) for now in (200, 400)]
     fetch.take("e", FactsReply("f", (fact("1"),)), 410)
@@ -86,8 +88,7 @@ def test_a_node_looks_at_its_own_replica_first():
 
 
 def test_a_node_in_place_of_another_answers_both_requests():
-    fetch = fetch_of(("1", "a"), ("2", "b"))
-    fetch.start(0)
+    fetch = begun(("1", "a"), ("2", "b"))
     fetch.take("a", FactsReply("f", ()), 5)
 
     fetch.take("b", FactsReply("f", (fact("2"),)), 6)
@@ -98,8 +99,7 @@ def test_a_node_in_place_of_another_answers_both_requests():
 
 
 def test_facts_nobody_was_asked_for_and_late_ones_change_nothing():
-    fetch = fetch_of(("1", "a"))
-    fetch.start(0)
+    fetch = begun(("1", "a"))
 
     assert fetch.take("mallory", FactsReply("f", (fact("1"),)), 1) == []
     assert fetch.take("a", FactsReply("other", (fact("1"),)), 1) == []

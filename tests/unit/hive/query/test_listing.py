@@ -25,6 +25,12 @@ def listing(limit: int = 3, deadline_ms: int = 1_000, node: str = "n0", bytes_ma
     return ListScatter(Listing("q", limit, deadline_ms, "pump"), Asker(node, SETS, 5, settings, Latencies(settings)), 0)
 
 
+def begun(**more: int) -> ListScatter:
+    scatter = listing(**more)
+    scatter.start(0)
+    return scatter
+
+
 def reply(name: str, *facts: HiveFact, missing: tuple[str, ...] = (), query: str = "q", is_cut: bool = False) -> ListReply:
     return ListReply(query, name, facts, missing, place(facts[-1]) if is_cut else None)
 
@@ -46,8 +52,7 @@ def test_one_member_of_each_set_is_asked_the_node_itself_without_a_message():
 
 
 def test_the_newest_of_all_come_first_each_once():
-    scatter = listing()
-    scatter.start(0)
+    scatter = begun()
 
     scatter.take("n0", reply("set0", fact("old", 1), fact("newest", 9)), 1)
     scatter.take("n2", reply("set1", fact("new", 5), fact("newest", 9), fact("older", 2)), 2)
@@ -58,8 +63,7 @@ def test_the_newest_of_all_come_first_each_once():
 
 
 def test_a_silent_member_is_replaced_and_what_nobody_spoke_for_is_named():
-    scatter = listing()
-    scatter.start(0)
+    scatter = begun()
     scatter.take("n0", reply("set0", fact("old", 1), missing=("p1",)), 1)
     asked = []
     for now_ms in range(50, 1_050, 50):
@@ -72,8 +76,7 @@ def test_a_silent_member_is_replaced_and_what_nobody_spoke_for_is_named():
 
 
 def test_who_has_more_than_fits_a_message_is_asked_for_what_comes_after_the_last_it_gave():
-    scatter = listing(limit=4)
-    scatter.start(0)
+    scatter = begun(limit=4)
     scatter.take("n0", reply("set0"), 1)
 
     assert requests(scatter.take("n2", reply("set1", fact("9", 9), fact("8", 8), is_cut=True), 2)) == [
@@ -88,8 +91,7 @@ def test_who_has_more_than_fits_a_message_is_asked_for_what_comes_after_the_last
 
 
 def test_a_page_that_comes_twice_or_gets_nowhere_is_asked_for_again_and_then_of_others():
-    scatter = listing(limit=9)
-    scatter.start(0)
+    scatter = begun(limit=9)
     scatter.take("n0", reply("set0"), 1)
     first = reply("set1", fact("9", 9), is_cut=True)
     scatter.take("n2", first, 2)
@@ -106,8 +108,7 @@ def test_a_page_that_comes_twice_or_gets_nowhere_is_asked_for_again_and_then_of_
 
 
 def test_who_goes_silent_between_two_pages_is_named_as_missing():
-    scatter = listing(limit=9)
-    scatter.start(0)
+    scatter = begun(limit=9)
     scatter.take("n0", reply("set0"), 1)
     scatter.take("n2", reply("set1", fact("9", 9), is_cut=True), 900)
     for now_ms in range(950, 1_900, 50):
@@ -121,8 +122,7 @@ def test_who_goes_silent_between_two_pages_is_named_as_missing():
 
 
 def test_there_is_time_for_many_pages_and_an_end_to_crumbs():
-    scatter = listing(limit=1_000)
-    scatter.start(0)
+    scatter = begun(limit=1_000)
     scatter.take("n0", reply("set0"), 1)
     times_ms = []
     for now_ms in itertools.count(800, 800):
@@ -138,8 +138,7 @@ def test_there_is_time_for_many_pages_and_an_end_to_crumbs():
 
 
 def test_what_was_not_asked_for_changes_nothing_nor_does_a_reply_after_the_end():
-    scatter = listing()
-    scatter.start(0)
+    scatter = begun()
 
     assert scatter.take("n9", reply("set0", fact("forged", 1)), 1) == []
     assert scatter.take("n0", reply("no such set", fact("forged", 1)), 1) == []

@@ -14,7 +14,7 @@ from hive_mind.model.gathered import NOWHERE, EvidenceColumns, Probe
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, SearchReply
 from hive_mind.model.query import TermStatistics
 from hive_mind.ranking.inverted import gains_of, parts_of, settings_for
-from tests.unit.hive.scattering import ONE, RED, TWO, asked, pool_reply, red_reply, scatter_of, wait
+from tests.unit.hive.scattering import ONE, RED, TWO, asked, begun, pool_reply, red_reply, scatter_of, wait
 
 
 def test_members_score_by_what_they_know_and_the_asker_by_what_all_know():
@@ -45,8 +45,7 @@ def test_members_score_by_what_they_know_and_the_asker_by_what_all_know():
 
 
 def test_who_may_have_more_by_the_figures_of_all_is_asked_by_these():
-    scatter = scatter_of(TWO, RED)
-    scatter.start(0)
+    scatter = begun(TWO, RED)
     scatter.take("a", red_reply("s", *[f"s{n}" for n in range(10)], documents=10), 5)
     shallow = red_reply("t", *[f"t{n}" for n in range(10)], documents=30)
 
@@ -61,8 +60,7 @@ def test_who_may_have_more_by_the_figures_of_all_is_asked_by_these():
 
 
 def test_who_left_out_nothing_that_matters_is_not_asked_again():
-    scatter = scatter_of(TWO, RED)
-    scatter.start(0)
+    scatter = begun(TWO, RED)
     scatter.take("a", red_reply("s", *[f"s{n}" for n in range(10)], documents=10), 5)
     shallow = red_reply("t", *[f"t{n}" for n in range(10)], documents=100)
     # Half of what the others are worth, some 0.002: so is all that it left out, or less.
@@ -84,8 +82,7 @@ def test_a_node_asks_itself_first_and_without_a_message():
 
 
 def test_what_nobody_speaks_for_is_missing_and_not_waited_for():
-    scatter = scatter_of([ReplicaSet("s", ("a", "b"), ("p0", "p1")), ReplicaSet("empty", (), ("p2",))])
-    scatter.start(0)
+    scatter = begun([ReplicaSet("s", ("a", "b"), ("p0", "p1")), ReplicaSet("empty", (), ("p2",))])
     scatter.take("a", pool_reply("s", "1", missing=("p1", "p9")), 5)
 
     scatter.take("b", pool_reply("s", "1", missing=("p1",)), 9)
@@ -95,8 +92,7 @@ def test_what_nobody_speaks_for_is_missing_and_not_waited_for():
 
 
 def test_replicas_are_counted_once_and_the_one_that_speaks_for_most_is_believed():
-    scatter = scatter_of(TWO, RED)
-    scatter.start(0)
+    scatter = begun(TWO, RED)
     wait(scatter, 450)
     scatter.take("b", red_reply("s", "1", documents=2, missing=("p0",)), 451)
     scatter.take("a", red_reply("s", "1", documents=9), 452)
@@ -128,16 +124,14 @@ def test_without_time_it_is_over_at_once(deadline_ms: int):
     ],
 )
 def test_what_was_not_asked_for_changes_nothing(sender: str, reply: SearchReply):
-    scatter = scatter_of(TWO)
-    scatter.start(0)
+    scatter = begun(TWO)
     assert scatter.take(sender, reply, 1) == []
     assert not scatter.is_done
     assert (len(scatter.gathered().pool), scatter.gathered().completeness) == (0, 0.0)
 
 
 def test_a_reply_counts_once_and_not_after_the_end():
-    scatter = scatter_of(TWO)
-    scatter.start(0)
+    scatter = begun(TWO)
     scatter.take("a", pool_reply("s", "1"), 1)
     scatter.take("a", pool_reply("s", "2"), 2)
     wait(scatter)
@@ -154,8 +148,7 @@ def test_columns_that_do_not_fit_together_are_no_answer():
     misplaced = PoolReply("q", "s", broken.pool, msgspec.structs.replace(broken.evidence, places=NOWHERE))
     poisoned = pool_reply("s", "1")
     poisoned.pool.keyword[0] = np.nan
-    scatter = scatter_of(ONE)
-    scatter.start(0)
+    scatter = begun(ONE)
 
     for reply in (crooked, misplaced, poisoned):
         assert scatter.take("a", reply, 1) == []
@@ -184,8 +177,7 @@ def test_columns_that_do_not_fit_together_are_no_answer():
 )
 def test_occurrences_that_can_be_none_are_no_answer(changes: dict):
     honest = red_reply("s", "1", "2")
-    scatter = scatter_of(ONE, RED)
-    scatter.start(0)
+    scatter = begun(ONE, RED)
 
     false = msgspec.structs.replace(honest, words=msgspec.structs.replace(honest.words, **changes))
     assert scatter.take("a", false, 1) == []
@@ -207,8 +199,7 @@ def test_occurrences_that_can_be_none_are_no_answer(changes: dict):
     ],
 )
 def test_absurd_statistics_of_a_member_do_no_harm(documents: int, statistics: TermStatistics):
-    scatter = scatter_of(TWO, RED)
-    scatter.start(0)
+    scatter = begun(TWO, RED)
     honest = red_reply("s", *[f"s{n}" for n in range(10)], documents=documents)
     own = msgspec.structs.replace(honest.words, statistics=replace(honest.words.statistics, total_length=1.7e308))
     scatter.take("a", msgspec.structs.replace(honest, words=own) if documents == 3 else honest, 1)

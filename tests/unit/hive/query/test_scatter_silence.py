@@ -14,6 +14,7 @@ from tests.unit.hive.scattering import (
     SETTINGS,
     TWO,
     asked,
+    begun,
     pool_reply,
     scatter_of,
     wait,
@@ -30,8 +31,7 @@ from tests.unit.hive.scattering import (
     ],
 )
 def test_a_lost_message_is_sent_again_once_then_another_replica_is_asked(deadline_ms, until_ms, requests):
-    scatter = scatter_of(ONE, deadline_ms=deadline_ms, latencies=without_rivals())
-    scatter.start(0)
+    scatter = begun(ONE, deadline_ms=deadline_ms, latencies=without_rivals())
 
     assert wait(scatter, until_ms) == [(at_ms, node, "s") for at_ms, node in requests]
     wait(scatter, deadline_ms)
@@ -41,15 +41,13 @@ def test_a_lost_message_is_sent_again_once_then_another_replica_is_asked(deadlin
 
 
 def test_every_member_has_its_turn_before_a_short_deadline():
-    scatter = scatter_of(ONE, deadline_ms=500, latencies=without_rivals())
-    scatter.start(0)
+    scatter = begun(ONE, deadline_ms=500, latencies=without_rivals())
     assert {node for _, node, _ in wait(scatter)} >= {"a", "b"}
     assert scatter.is_done
 
 
 def test_a_slow_reply_gets_a_rival_and_the_first_answer_counts():
-    scatter = scatter_of(ONE, latencies=taught(20))
-    scatter.start(0)
+    scatter = begun(ONE, latencies=taught(20))
 
     assert wait(scatter, 20) == [(20, "b", "s")]
     scatter.take("b", pool_reply("s", "1"), 30)
@@ -60,8 +58,7 @@ def test_a_slow_reply_gets_a_rival_and_the_first_answer_counts():
 
 def test_a_reply_that_comes_again_is_no_slow_reply():
     latencies = taught(20)
-    scatter = scatter_of(TWO, latencies=latencies)
-    scatter.start(0)
+    scatter = begun(TWO, latencies=latencies)
     for again in range(300):
         scatter.take("a", pool_reply("s", "1"), 10 + again)
 
@@ -85,8 +82,7 @@ def test_the_time_of_a_reply_counts_only_where_nobody_wonders_which_request_it_i
 def test_who_lost_a_race_counts_as_slow_if_it_was_asked_once():
     once, twice = taught(20, 18), taught(20, 18, without_rivals())
     for latencies, at_ms in ((once, 150), (twice, 450)):
-        scatter = scatter_of(ONE, latencies=latencies)
-        scatter.start(0)
+        scatter = begun(ONE, latencies=latencies)
         assert wait(scatter, at_ms)[-1][1] == "b"
         scatter.take("b", pool_reply("s", "1"), at_ms)
         assert (scatter.is_done, scatter.gathered().silent) == (True, ("a",) if latencies is twice else ())
@@ -97,8 +93,7 @@ def test_who_lost_a_race_counts_as_slow_if_it_was_asked_once():
 def test_rivals_have_a_budget():
     latencies = taught(20)
     sets = [ReplicaSet(f"s{n}", (f"a{n}", f"b{n}"), (f"p{n}",)) for n in range(100)]
-    scatter = scatter_of(sets, latencies=latencies)
-    scatter.start(0)
+    scatter = begun(sets, latencies=latencies)
     assert len(wait(scatter, 100)) == SETTINGS.hedge_burst
 
 
@@ -169,8 +164,7 @@ def test_a_set_whose_members_are_all_believed_dead_is_asked_and_hardly_waited_fo
 
 def test_one_that_is_believed_dead_and_lives_is_heard():
     latencies = believed_dead("a", "b", "c")
-    scatter = scatter_of(ONE, latencies=latencies)
-    scatter.start(0)
+    scatter = begun(ONE, latencies=latencies)
 
     scatter.take("b", pool_reply("s", "1"), 30)
 
@@ -182,14 +176,12 @@ def test_one_that_is_believed_dead_and_lives_is_heard():
 def test_nobody_asks_the_dead_because_somebody_is_slow():
     latencies = taught(20)
     latencies.suspects = frozenset("bc")
-    scatter = scatter_of(ONE, latencies=latencies)
-    scatter.start(0)
+    scatter = begun(ONE, latencies=latencies)
     assert wait(scatter, 200) == [(200, "a", "s")]
 
 
 def test_when_only_the_dead_are_left_they_are_asked_together():
-    scatter = scatter_of(ONE, latencies=believed_dead("b", "c"))
-    scatter.start(0)
+    scatter = begun(ONE, latencies=believed_dead("b", "c"))
 
     assert asked(scatter.take("a", pool_reply("s", "1", missing=("p1",)), 5)) == [("b", "s"), ("c", "s")]
     wait(scatter, 5 + SETTINGS.doubted_ms)
@@ -237,8 +229,7 @@ def taught(slow_ms: int, times: int = 50, latencies: Latencies | None = None) ->
 
 def test_a_member_that_left_a_question_open_is_late_until_it_answers_in_time():
     latencies = without_rivals()
-    scatter = scatter_of(TWO, latencies=latencies)
-    scatter.start(0)
+    scatter = begun(TWO, latencies=latencies)
     scatter.take("a", pool_reply("s", "1"), 30)
     wait(scatter)
     assert latencies.late(2_000) == ("c", "d")

@@ -34,14 +34,10 @@ def test_what_nothing_can_be_made_of_is_set_aside_and_the_rest_is_as_it_was(tabl
     assert with_damage_set_aside([*records, Put(table, b"some\0key", value)]) == [*records, SetAside(table, b"some\0key")]
 
 
-def test_a_clock_and_an_offset_that_say_no_time_are_set_aside() -> None:
-    for key in (b"clock", b"offset"):
-        assert with_damage_set_aside([Put("meta", key, b"noon")]) == [SetAside("meta", key)]
-
-
-def test_what_a_journal_found_damaged_stays_so() -> None:
+def test_a_clock_and_an_offset_that_say_no_time_are_set_aside_and_what_a_journal_found_damaged_stays_so() -> None:
     lost = SetAside("assertion", b"all\0key", is_place_sure=False)
-    assert with_damage_set_aside([lost]) == [lost]
+    times = [Put("meta", key, b"noon") for key in (b"clock", b"offset")]
+    assert with_damage_set_aside([lost, *times]) == [lost, *(SetAside("meta", record.key) for record in times)]
 
 
 def test_what_was_said_in_a_channel_that_is_lost_is_set_aside_with_it() -> None:

@@ -32,12 +32,9 @@ def test_nothing_of_a_change_is_lost(name):
     assert getattr(first, name) == ["first", "second"]
 
 
-def test_what_is_merged_stays_as_it_was():
+def test_what_is_merged_stays_as_it_was_and_of_nothing_comes_nothing():
     here, there = {"a": Taken([ONE])}, {"a": Taken([OTHER])}
 
     assert merged(here, {}, there) == {"a": Taken([ONE, OTHER])}
     assert (here, there) == ({"a": Taken([ONE])}, {"a": Taken([OTHER])})
-
-
-def test_of_nothing_comes_nothing():
     assert merged() == {}

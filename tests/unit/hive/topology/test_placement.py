@@ -58,7 +58,7 @@ def test_what_cannot_be_placed_is_refused():
         first_placement("a", partitions=0)
 
 
-def test_a_spare_takes_the_place_of_a_leaver_and_nothing_else_moves():
+def test_a_spare_takes_the_place_of_a_leaver_and_nothing_else_moves_and_where_a_spare_leaves_nothing_does():
     old = first_placement(named(50))
     for leaver in old.sets[0]:
         new = old.with_nodes(set(old.nodes) - {leaver})
@@ -66,6 +66,7 @@ def test_a_spare_takes_the_place_of_a_leaver_and_nothing_else_moves():
         assert (new.table, new.epoch) == (old.table, old.epoch + 1)
         assert [set(a) & set(b) == set(a) - {leaver} for a, b in zip(old.sets, new.sets, strict=True)] == [True] * 16
         assert len(moves(old, new)) == loads(old)[0]
+    assert moves(old, old.with_nodes(set(old.nodes) - {old.spares[0]})) == []
 
 
 def test_a_joiner_takes_the_place_of_one_who_leaves_in_the_same_step_and_spares_stay_spares():
@@ -73,11 +74,6 @@ def test_a_joiner_takes_the_place_of_one_who_leaves_in_the_same_step_and_spares_
     new = old.with_nodes([*named(8)[1:], "joiner"])
     assert (new.spares, new.table) == (old.spares, old.table)
     assert set(moves(old, new)) == {"joiner"}
-
-
-def test_a_spare_that_leaves_moves_nothing():
-    old = first_placement(named(50))
-    assert moves(old, old.with_nodes(set(old.nodes) - {old.spares[0]})) == []
 
 
 def test_without_a_spare_one_set_is_dissolved_and_its_partitions_alone_move():
