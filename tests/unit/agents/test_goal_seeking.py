@@ -257,9 +257,14 @@ async def test_a_run_learns_and_answers_what_the_plain_calls_do(tmp_path: Path) 
         assert [one["id"] for one in given["facts"]] == [hit.fact.id for hit in answer.sources]
 
 
-async def test_the_whole_of_a_source_replaces_what_it_said_before_in_a_run_too(tmp_path: Path) -> None:
+async def test_a_goal_judges_an_answer_and_the_whole_of_a_source_replaces_what_it_said_before_in_a_run_too(
+    tmp_path: Path,
+) -> None:
     async with with_agents(tmp_path) as (_, runs):
         await runs.pursue(HANDBOOK)
+        assert (await runs.pursue(ASKED, saying("nine"))).outcome == "accepted"
+        # One that misses it goes to a person.
+        assert (await runs.pursue(ASKED, saying("Jonas"))).is_waiting
         state = await runs.pursue(Content("The ferry leaves at ten.", "handbook.md", is_whole=True))
         assert state.buffer["learned"]["former"] == 2
         assert "ten" in (await runs.answer_question(ASKED)).text
@@ -271,13 +276,6 @@ async def test_what_is_not_known_waits_for_a_person_whose_word_is_learned(tmp_pa
         await decide_all(runs.parts, edit="The ferry leaves at nine.")
         assert (await runs.resume("ferry")).outcome == "accepted"
         assert "nine" in (await runs.answer_question(ASKED)).text
-
-
-async def test_a_goal_judges_an_answer_and_one_that_misses_it_goes_to_a_person(tmp_path: Path) -> None:
-    async with with_agents(tmp_path) as (_, runs):
-        await runs.pursue(HANDBOOK)
-        assert (await runs.pursue(ASKED, saying("nine"))).outcome == "accepted"
-        assert (await runs.pursue(ASKED, saying("Jonas"))).is_waiting
 
 
 def saying(word: str) -> Goal:

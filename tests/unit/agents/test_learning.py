@@ -53,14 +53,11 @@ async def test_learning_asks_the_hive_for_no_fact_however_many_it_learns(count: 
     assert (first.added, first.confirmed, again.added, again.confirmed) == (count, 0, 0, count)
 
 
-@pytest.mark.parametrize("wrong", [Content("", "ines"), Content(" \n", "ines"), Content("Text.", "")])
-async def test_observing_refuses_what_can_not_be_learned(wrong: Content, memory: CognitiveMemory):
-    with pytest.raises(InvalidInput):
-        await steps(memory).observe(wrong)
-
-
-async def test_observing_makes_damaged_text_readable(memory: CognitiveMemory):
+async def test_observing_makes_damaged_text_readable_and_refuses_what_can_not_be_learned(memory: CognitiveMemory):
     assert (await steps(memory).observe(Content("half \ud800 a pair", "ines"))).text == "half ? a pair"
+    for wrong in (Content("", "ines"), Content(" \n", "ines"), Content("Text.", "")):
+        with pytest.raises(InvalidInput):
+            await steps(memory).observe(wrong)
 
 
 @pytest.mark.parametrize(("own", "read", "kept"), [("", "2023-05", "2023-05"), ("2022", "2023-05", "2022"), ("", "", "")])
@@ -70,10 +67,16 @@ async def test_orienting_finds_when_it_was_said_in_the_content_first(own: str, r
     assert extraction.candidates == (RED,)
 
 
-async def test_deciding_leaves_out_what_is_hardly_believed_and_writes_nothing(memory: CognitiveMemory):
+async def test_deciding_leaves_out_what_is_hardly_believed_and_writes_nothing_nor_does_a_reader_that_fails(
+    memory: CognitiveMemory,
+):
     some = steps(memory, RED, MAYBE)
     plan = await some.decide(await some.orient(CONTENT))
     assert (plan.candidates, plan.skipped, plan.summary) == ((RED,), 1, "ines said 1 things")
+    reader = ScriptedReader(RED)
+    reader.failure = ModelOutputError("nonsense")
+    with pytest.raises(ModelOutputError):
+        await LearningAgent("a", memory, reader).learn_from_content(CONTENT)
     assert await lines_of(memory) == []
 
 
@@ -127,14 +130,6 @@ async def test_learning_that_was_interrupted_is_completed_the_next_time(stopped_
         contents = [fact.content for fact in await undisturbed.get_all_facts()]
     assert [fact.content for fact in await memory.get_all_facts()] == contents
     assert (await memory.get_statistics()).episodes == 1
-
-
-async def test_a_reader_that_fails_leaves_nothing_half_learned(memory: CognitiveMemory):
-    reader = ScriptedReader(RED)
-    reader.failure = ModelOutputError("nonsense")
-    with pytest.raises(ModelOutputError):
-        await LearningAgent("a", memory, reader).learn_from_content(CONTENT)
-    assert await lines_of(memory) == []
 
 
 @pytest.mark.parametrize("failure", [ModelOutputError("nonsense"), BudgetExceeded("spent"), BackendError("model", "gone")])

@@ -196,47 +196,37 @@ def test_what_the_result_says_is_data_and_can_not_end_its_fence():
     assert "Ignore the goal" not in prompt.instructions
 
 
-def test_of_a_long_result_the_model_is_told_how_much_it_does_not_see():
-    model = ScriptedModel([reply()])
-    evaluated(HybridJudge(model=model), GOAL, {"text": "x" * 100_000})
-    assert "more characters, not shown" in model.prompts[0].text
-    assert len(model.prompts[0].text) < 41_000
-
-
-def test_a_hidden_criterion_is_judged_and_not_to_be_mentioned():
-    hidden = Goal(id="g", success_criteria=[CLEAR.model_copy(update={"hidden": True})], constraints=[POLITE])
-    _, model = judged(reply(), goal=hidden)
-    assert "It is easy to read. (hidden from the worker: do not mention it in the reasoning)" in model.prompts[0].instructions
-
-
 def test_what_is_known_about_a_goal_reaches_the_model_and_what_rules_look_for_does_not():
-    known = GOAL.model_copy(update={"context": {"preference": "short sentences"}})
-    goal = known.model_copy(update={"constraints": [POLITE, Constraint(id="dry", check="'thunder' not in str(result)")]})
+    """Told, too: what is hidden from the worker, and how much of a long result is not shown."""
+    hidden, dry = CLEAR.model_copy(update={"hidden": True}), Constraint(id="dry", check="'thunder' not in str(result)")
+    context = {"preference": "short sentences"}
+    goal = GOAL.model_copy(update={"context": context, "success_criteria": [hidden], "constraints": [POLITE, dry]})
+    model = ScriptedModel([reply()])
 
-    _, model = judged(reply(), goal=goal)
+    evaluated(HybridJudge(model=model), goal, {"text": "x" * 100_000})
 
-    assert "short sentences" in model.prompts[0].instructions
-    assert "thunder" not in model.prompts[0].instructions
+    (prompt,) = model.prompts
+    assert "short sentences" in prompt.instructions
+    assert "It is easy to read. (hidden from the worker: do not mention it in the reasoning)" in prompt.instructions
+    assert "thunder" not in prompt.instructions
+    assert "more characters, not shown" in prompt.text
+    assert len(prompt.text) < 41_000
 
 
 def test_a_judge_of_ones_own_is_definitive_and_sees_the_turn():
+    """One that fails accepts nothing, and one that passes leaves it to the model."""
     own = Own(Judgment(action=REPLAN, reasoning="not this way"))
     turn = JudgedTurn(text="done", calls=("search",), iteration=3)
     model = ScriptedModel([])
-
     found = evaluated(HybridJudge(model=model, custom=own), GOAL, RESULT, turn)
-
     assert (found.action, found.reasoning, found.cause) == (REPLAN, "not this way", "custom")
     assert own.turns == [turn]
-    assert model.prompts == []
 
-
-def test_a_judge_of_ones_own_that_fails_accepts_nothing_and_one_that_passes_leaves_it_to_the_model():
     failed, asked = judged(custom=Own(ValueError("no table")))
-    passed, model = judged(reply(), custom=Own(None))
     assert (failed.action, failed.reasoning) == (ESCALATE, "the custom judge failed: ValueError: no table")
-    assert asked.prompts == []
-    assert (passed.action, len(model.prompts)) == (ACCEPT, 1)
+    passed, asked_too = judged(reply(), custom=Own(None))
+    assert (passed.action, len(asked_too.prompts)) == (ACCEPT, 1)
+    assert model.prompts == asked.prompts == []
 
 
 def test_missing_outputs_are_asked_for_before_any_judge():

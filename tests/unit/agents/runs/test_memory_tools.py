@@ -84,8 +84,6 @@ async def test_a_text_is_learned_from_where_it_says_it_comes_from(memory: Cognit
     for source, vouched in (("", "run:r1"), ("log.txt", "log.txt")):
         learned = await tools.use("learn", text=f"The {source or 'left'} chain is worn.", source=source)
         assert (learned["added"], learned["facts"][0]["sources"]) == (1, [vouched])
-    with pytest.raises(InvalidInput, match="nothing to learn"):
-        await tools.use("learn", text=" ")
 
 
 async def test_a_fact_is_corrected_and_taken_back_by_its_id(memory: CognitiveMemory) -> None:
@@ -108,13 +106,15 @@ async def test_what_is_called_again_after_a_crash_changes_nothing_more(name: str
     assert (await memory.get_statistics()).facts == (1 if name == "correct" else 0)
 
 
-@pytest.mark.parametrize(("name", "given"), [("correct", {"statement": "x is y."}), ("retract", {})])
-async def test_a_fact_that_is_not_there_is_told(name: str, given: dict[str, str], memory: CognitiveMemory) -> None:
-    with pytest.raises(InvalidInput, match="there is no fact 'f9' of this agent's own; recall gives the ids"):
-        await Tools(memory).use(name, fact_id="f9", **given)
-
-
-@pytest.mark.parametrize("limit", [-3, 0, 101])
-async def test_a_search_refuses_a_limit_that_it_would_not_keep(limit: int, memory: CognitiveMemory) -> None:
-    with pytest.raises(InvalidInput, match=f"`limit` is a whole number, 1 to 100, not {limit}"):
-        await Tools(memory).use("recall", query="pump", limit=limit)
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        ("correct", {"fact_id": "f9", "statement": "x is y."}, "there is no fact 'f9' of this agent's own; recall gives the ids"),
+        ("retract", {"fact_id": "f9"}, "there is no fact 'f9' of this agent's own; recall gives the ids"),
+        *(("recall", {"query": "pump", "limit": n}, f"`limit` is a whole number, 1 to 100, not {n}") for n in (-3, 0, 101)),
+        ("learn", {"text": " "}, "nothing to learn"),
+    ],
+)
+async def test_what_can_not_be_done_is_told(name: str, given: dict[str, Any], told: str, memory: CognitiveMemory) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        await Tools(memory).use(name, **given)

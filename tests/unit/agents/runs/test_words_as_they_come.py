@@ -59,12 +59,6 @@ def test_words_are_told_with_their_node_and_kept_once() -> None:
     assert [step.text for step in steps if isinstance(step, s.Replied)] == ["The pump is red."]
 
 
-def test_a_turn_that_is_tried_again_is_heard_once() -> None:
-    heard, steps = driven(BreaksOff(conversation=[Reply("The pump is red.", (), 3, 2)]))
-    assert heard == [("talk", "The pu")]
-    assert [step.text for step in steps if isinstance(step, s.Replied)] == ["The pump is red."]
-
-
 class CanNotStream(ScriptedModel):
     """Says nothing to whoever wants to hear it at once."""
 
@@ -74,9 +68,12 @@ class CanNotStream(ScriptedModel):
         return await super().converse(turn)
 
 
-def test_a_model_that_can_not_stream_is_asked_for_all_of_it_at_once() -> None:
-    heard, steps = driven(CanNotStream(conversation=[Reply("The pump is red.", (), 3, 2)]))
-    assert heard == []
+@pytest.mark.parametrize(("kind", "words"), [(BreaksOff, [("talk", "The pu")]), (CanNotStream, [])])
+def test_a_turn_that_is_tried_again_or_can_not_stream_is_heard_once(
+    kind: type[ScriptedModel], words: list[tuple[str, str]]
+) -> None:
+    heard, steps = driven(kind(conversation=[Reply("The pump is red.", (), 3, 2)]))
+    assert heard == words
     assert [step.text for step in steps if isinstance(step, s.Replied)] == ["The pump is red."]
 
 
