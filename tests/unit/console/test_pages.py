@@ -101,10 +101,10 @@ async def test_a_fact_has_its_source_verbatim_its_vouchers_and_its_copies(tmp_pa
         assert "As agent ben has it" in elsewhere
 
 
-async def test_a_fact_that_another_agent_read_from_a_file_leads_there_and_paths_are_short(tmp_path):
+async def test_a_fact_leads_to_the_file_that_another_read_to_others_about_what_it_names_and_to_what_contradicts_it(tmp_path):
     async with looking(tmp_path) as browser:
-        path = "/srv/plant/notes/pumps.txt"
-        learned = await browser.worker.call("ada", "learn", text=PUMP, source=path)
+        call, path = browser.worker.call, "/srv/plant/notes/pumps.txt"
+        learned = await call("ada", "learn", text=PUMP, source=path)
         at = f"facts/{learned['facts'][0]}"
         assert "stored as it is" not in (await browser.get(f"{at}?agent=ada"))[1]
         await browser.until_page(f"{at}?agent=ben", "ada has it from")
@@ -115,8 +115,15 @@ async def test_a_fact_that_another_agent_read_from_a_file_leads_there_and_paths_
             assert ">…/notes/pumps.txt<" in page
             assert f">{path}<" not in page
 
-        stored = await browser.worker.call("ada", "store", content="The gate is shut.")
-        assert "It was stored as it is" in (await browser.get(f"facts/{stored['fact_id']}?agent=ada"))[1]
+        kept = await call("ada", "store", content="Valve V7 stands in hall 3.", concept="Valve V7")
+        await call("ada", "store", content="Valve V7 was made in Trieste.", concept="Valve V7")
+        await call("ada", "store", content="Valve V7 stands in hall 4.", concept="Valve V7")
+        await call("ada", "store", content="The ferry leaves at nine.", concept="ferry")
+        page = (await browser.get(f"facts/{kept['fact_id']}?agent=ada"))[1]
+        assert "It was stored as it is" in page
+        assert "Trieste" in page.split("Around it")[1]
+        assert "ferry" not in page
+        assert "contradicted by" in page.split("Around it")[0]
 
 
 @pytest.mark.parametrize(
@@ -133,19 +140,6 @@ async def test_a_fact_that_another_agent_read_from_a_file_leads_there_and_paths_
 )
 def test_a_whole_path_is_shown_by_its_end(source, shown):
     assert brief(source) == shown
-
-
-async def test_a_fact_leads_to_others_about_what_it_names_and_to_what_contradicts_it(tmp_path):
-    async with looking(tmp_path) as browser:
-        call = browser.worker.call
-        kept = await call("ada", "store", content="Valve V7 stands in hall 3.", concept="Valve V7")
-        await call("ada", "store", content="Valve V7 was made in Trieste.", concept="Valve V7")
-        await call("ada", "store", content="Valve V7 stands in hall 4.", concept="Valve V7")
-        await call("ada", "store", content="The ferry leaves at nine.", concept="ferry")
-        page = (await browser.get(f"facts/{kept['fact_id']}?agent=ada"))[1]
-        assert "Trieste" in page.split("Around it")[1]
-        assert "ferry" not in page
-        assert "contradicted by" in page.split("Around it")[0]
 
 
 async def test_a_long_list_comes_whole(tmp_path):
@@ -309,8 +303,15 @@ async def test_an_item_of_a_run_shows_its_signals_and_what_follows(tmp_path):
         assert told in page
 
 
-async def test_dead_letters_are_shown_sent_again_and_forgotten(tmp_path):
+async def test_a_message_is_sent_and_shown_to_whom_it_went_and_dead_letters_are_sent_again_and_forgotten(tmp_path):
     async with looking(tmp_path, topology="sharded") as browser:
+        form = {"agent": "ada", "to": "ben", "text": EVIL, "csrf": await browser.csrf("messages?agent=ada")}
+        assert (await browser.post("messages/tell", form))[0] == 200
+        await browser.until_page("messages?agent=ben", "Messages to ben (1)")
+        page = (await browser.get("messages?agent=ben"))[1]
+        assert html.escape(EVIL, quote=False) in page.replace("&#34;", '"').replace("&#39;", "'")
+        assert "<script>alert" not in page
+
         file = browser.worker._nodes["ada"].runner.letters
         messages = [Envelope(f"id-{number}", "town", EVIL, ("ada",), "receipt", Receipt(EVIL)) for number in range(2)]
         file.write([refusal(message, 1, EVIL) for message in messages])
@@ -328,16 +329,6 @@ async def test_dead_letters_are_shown_sent_again_and_forgotten(tmp_path):
         again = {**form, "letter": letters[1]["id"], "reason": "mended", "how": "replay"}
         assert (await browser.post("messages/move", again))[0] == 200
         assert '"did":"replay"' in browser.decisions.read_text()
-
-
-async def test_a_message_is_sent_and_shown_to_whom_it_went(tmp_path):
-    async with looking(tmp_path, topology="sharded") as browser:
-        form = {"agent": "ada", "to": "ben", "text": EVIL, "csrf": await browser.csrf("messages?agent=ada")}
-        assert (await browser.post("messages/tell", form))[0] == 200
-        await browser.until_page("messages?agent=ben", "Messages to ben (1)")
-        page = (await browser.get("messages?agent=ben"))[1]
-        assert html.escape(EVIL, quote=False) in page.replace("&#34;", '"').replace("&#39;", "'")
-        assert "<script>alert" not in page
 
 
 async def test_evaluations_are_listed_with_figures_and_a_report_that_can_do_nothing(tmp_path):

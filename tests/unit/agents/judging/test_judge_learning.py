@@ -34,12 +34,9 @@ def of_facts(found: Thresholds) -> float | None:
     return found.by_kind["fact"].value
 
 
-async def test_with_few_decisions_the_setting_holds(ledger: Ledger):
+async def test_with_few_decisions_the_setting_holds_and_then_it_falls_a_little_at_a_time_and_only_after_new_ones(ledger: Ledger):
     assert (await learned(ledger, GIVEN, compared(20, 20, 0.9), 1)).by_kind == {}
     assert await ledger.read("judge/threshold") == []
-
-
-async def test_it_falls_a_little_at_a_time_and_only_after_new_decisions(ledger: Ledger):
     found = [of_facts(await learned(ledger, GIVEN, compared(n, n, 0.5), n)) for n in (60, 61, 79, 80, 100)]
     assert found == [0.65, 0.65, 0.65, 0.6, 0.55]
     assert of_facts(await thresholds_in(ledger)) == 0.55

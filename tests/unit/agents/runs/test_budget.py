@@ -33,14 +33,19 @@ def budget_of(now: RunState) -> Budget:
     return Budget(lambda: now)
 
 
-async def test_who_finds_too_little_left_waits_until_another_has_ended() -> None:
-    budget = budget_of(state(1000))
-    assert await budget.turn("a", 100, 800, free) == 800
-    second = asyncio.create_task(budget.turn("b", 100, 800, free))
+@pytest.mark.parametrize(
+    ("tokens", "usd", "asked", "cost"), [(1_000, None, 800, 0.0), (100_000, 1, 100, 0.6)], ids=["tokens", "money"]
+)
+async def test_who_finds_too_little_left_waits_until_another_has_ended(
+    tokens: int, usd: float | None, asked: int, cost: float
+) -> None:
+    budget = budget_of(state(tokens, usd=usd))
+    assert await budget.turn("a", 100, asked, lambda _: cost) == asked
+    second = asyncio.create_task(budget.turn("b", 100, asked, lambda _: cost))
     await asyncio.sleep(0)
     assert not second.done()
     budget.release("a")
-    assert await second == 800
+    assert await second == asked
 
 
 async def test_who_is_alone_gets_what_is_left_and_at_least_one_turn() -> None:
@@ -48,16 +53,6 @@ async def test_who_is_alone_gets_what_is_left_and_at_least_one_turn() -> None:
     assert await budget.turn("a", 900, 4_096, free) == 100
     budget.release("a")
     assert await budget.turn("b", 5_000, 4_096, free) == 1
-
-
-async def test_money_is_reserved_too() -> None:
-    budget = budget_of(state(100000, usd=1))
-    await budget.turn("a", 10, 100, lambda _: 0.6)
-    second = asyncio.create_task(budget.turn("b", 10, 100, lambda _: 0.6))
-    await asyncio.sleep(0)
-    assert not second.done()
-    budget.release("a")
-    await second
 
 
 async def test_sub_agents_share_equally_what_nobody_has_reserved() -> None:

@@ -132,13 +132,10 @@ async def test_a_word_that_no_run_could_hear_is_not_said(ledger: Ledger) -> None
     await executor.journal.cancel()
     with pytest.raises(InvalidInput, match="has ended"):
         await say_to(ledger, "r", "hello?")
-
-
-async def test_one_who_talks_with_nobody_is_not_talked_to(ledger: Ledger) -> None:
-    parts = parts_over(ledger, conversation=lambda _: sets("x", 1))
-    await RunExecutor("r", parts).start(worker({"id": "a", "outputs": ["x"]}), {})
+    # One who talks with nobody is not talked to.
+    await RunExecutor("s", parts).start(worker({"id": "a", "outputs": ["x"]}), {})
     with pytest.raises(InvalidInput, match="clientFacing"):
-        await say_to(ledger, "r", "hello?")
+        await say_to(ledger, "s", "hello?")
 
 
 async def test_what_is_said_again_with_its_key_is_heard_once(ledger: Ledger) -> None:
