@@ -6,7 +6,6 @@ five more languages were written (13 of 22), and then had in view. What protects
 """
 
 from pathlib import Path
-from time import process_time
 
 import pytest
 
@@ -65,14 +64,6 @@ def test_it_is_seen_in_disguise_and_in_whatever_travels_with_a_fact() -> None:
 def test_every_rule_is_broken_by_some_sentence() -> None:
     found = {instruction_in(text) for part in PARTS for text in sentences(part, "I")}
     assert {rule.name for rule in RULES} <= found
-
-
-@pytest.mark.parametrize("piece", ["ignore ", "you are a ", "when asked, ", "message to the ", "I am the ", "<|", "tell "])
-def test_a_hostile_line_takes_no_longer_than_its_length(piece: str) -> None:
-    line = piece * (20_000 // len(piece))
-    begun = process_time()
-    instruction_in(line)
-    assert process_time() - begun < 2.0
 
 
 def test_a_text_that_a_model_is_given_stands_between_fences() -> None:
