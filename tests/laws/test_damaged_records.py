@@ -69,7 +69,7 @@ def damage(hive: Hive, name: str, places: list[tuple[str, bytes]], *, is_place_s
 
 
 @pytest.mark.parametrize("topology", usually(["sharded", "flat", "federated"], "sharded"))
-@settings(max_examples=examples() // 2)
+@settings(max_examples=examples() // 3)
 @given(seed=st.integers(0, 2**32), share=st.sampled_from([0.02, 0.2, 1.0]), is_place_sure=st.booleans())
 def test_whatever_records_a_node_loses_it_has_again_and_nobody_else_loses_anything(topology, seed, share, is_place_sure):
     chance = Random(seed)

@@ -2,6 +2,7 @@
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,22 +60,11 @@ def settle(members: list[Member], chance: Random, rounds: int = 40) -> int:
     return rounds
 
 
-@given(DOINGS, SEEDS)
-def test_whatever_happened_exchanges_end_at_the_full_merge(doings, seed):
+@pytest.mark.parametrize("tuned", [GossipSettings(), TIGHT], ids=["all at once", "a budget defers and never loses"])
+@given(doings=DOINGS, seed=SEEDS)
+def test_whatever_happened_exchanges_end_at_the_full_merge(tuned, doings, seed):
     chance = Random(seed)
-    members = lived(doings, chance, GossipSettings())
-    expected = full_merge(members)
-
-    settle(members, chance)
-
-    for member in members:
-        assert member.share.members == expected
-
-
-@given(DOINGS, SEEDS)
-def test_a_budget_defers_and_never_loses(doings, seed):
-    chance = Random(seed)
-    members = lived(doings, chance, TIGHT)
+    members = lived(doings, chance, tuned)
     expected = full_merge(members)
 
     settle(members, chance)

@@ -1,6 +1,6 @@
 """Real files, spoiled by chance, go the whole way: read, extracted, judged at the gate, ranked, quoted, compared. Nothing raises.
 
-`HIVE_FUZZ_S` says for how long (`make test-all`: ten minutes); without it 25 files are spoiled.
+`HIVE_FUZZ_S` says for how long (`make test-all`: ten minutes); without it 12 files are spoiled.
 """
 
 import os
@@ -18,7 +18,7 @@ from tests.laws.test_any_text import go_through
 from tests.texts import DOCUMENTATION, documents
 
 ROOT = Path(__file__).parents[2]
-FILES_SPOILED = 25
+FILES_SPOILED = 12
 # A page at a time: what is long is another law's.
 CHARS_MAX = 6_000
 SUFFIXES = (".md", ".txt", ".html", ".yaml", ".json", ".csv", ".log", ".rst", ".adoc", ".eml")

@@ -9,7 +9,7 @@ from hive_mind.measure.results import holds_all, holds_any
 SIZES = st.tuples(st.integers(200, 900), st.integers(4, 20), st.integers(0, 2**40))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SIZES)
 def test_what_is_asked_is_answered_by_the_relevant_turns_and_by_no_distractor(size):
     (scope,) = generate(*size).scopes
@@ -24,7 +24,7 @@ def test_what_is_asked_is_answered_by_the_relevant_turns_and_by_no_distractor(si
         assert not any(holds_any(text, [keyword]) for text in misleading for keyword in question.required)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(SIZES)
 def test_the_same_size_and_seed_give_the_same_data_set_and_every_agent_speaks(size):
     turns, agents, _ = size

@@ -99,7 +99,8 @@ async def test_the_installed_packages_are_asked_about_all_that_they_name() -> No
 
 
 async def ask_all(tree: str, count: int) -> None:
-    said = texts_of(tree)
+    # A few questions don't need all of it.
+    said = texts_of(tree)[:: 1 if count > 30 else 3]
     async with LearningAgent("ada", Home().memory(), ExtractiveReader()) as agent:
         for name, text in said:
             await agent.learn_from_content(Content(text, name))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.model.gathered import ANALYSIS
@@ -12,6 +12,7 @@ from hive_mind.ranking.form import KnownTerms, Terms, Vocabulary, joined, seal, 
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import tokenize
+from tests.chance import examples
 from tests.laws.test_bulk import Said, documents, of_row, texts
 
 # What `tokens` and `form` make of a few texts in which every rule of theirs is at work.
@@ -42,6 +43,7 @@ def bits(terms: Terms) -> list[dict[str, bytes]]:
     return [of_row(terms, row) for row in range(len(terms.lengths))]
 
 
+@settings(max_examples=examples() // 2)
 @given(st.lists(documents, max_size=8), st.lists(documents, max_size=4), st.randoms(use_true_random=False))
 def test_known_terms_are_those_that_would_be_made(before: list[Said], new: list[Said], chance: object) -> None:
     asked = [*before, *new]
@@ -55,6 +57,7 @@ def test_known_terms_are_those_that_would_be_made(before: list[Said], new: list[
     assert all(_HALF in repr(one) or one not in before or one in known for one in rest)
 
 
+@settings(max_examples=examples() // 2)
 @given(st.lists(documents, max_size=8), st.lists(texts, min_size=1, max_size=3), st.sets(st.integers(0, 7)))
 def test_an_index_that_was_sealed_scores_as_before(said: list[Said], asked: list[str], gone: set[int]) -> None:
     index, woken, fresh = Bm25Index(), Bm25Index(), Bm25Index()
@@ -73,6 +76,7 @@ def test_an_index_that_was_sealed_scores_as_before(said: list[Said], asked: list
         assert woken.matched(query).scores.tobytes() == fresh.matched(query).scores.tobytes()
 
 
+@settings(max_examples=examples() // 2)
 @given(st.lists(st.lists(documents, max_size=5), min_size=1, max_size=3))
 def test_parts_joined_are_what_all_together_are(parts: list[list[Said]]) -> None:
     together = [said for part in parts for said in part]

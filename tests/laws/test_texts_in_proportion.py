@@ -40,8 +40,8 @@ PIECES = (
     *("\x00", "last Monday ", "don't ", "v1.2."),
 )
 CHARS = 1_000
-# It looks for more than the others.
-CHARS_OF = {"through the gate": 500}
+# They look for more than the others.
+CHARS_OF = dict.fromkeys(("through the gate", "answering what", "answering who", "answering how many"), 500)
 
 
 # Some keep what they found in a text that they have seen.

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,37 +33,28 @@ def figure(
     )
 
 
-def verdict(then: Figure, now: Figure) -> str:
-    return compared(then.name, then, now).verdict
-
-
-def test_what_costs_more_in_every_round_than_it_ever_did_got_worse() -> None:
-    assert verdict(figure(1.0, 1.1, 1.2), figure(1.21, 1.3)) == "worse"
-
-
-def test_what_costs_less_in_every_round_got_better() -> None:
-    assert verdict(figure(1.0, 1.1, 1.2), figure(0.7, 0.99)) == "better"
-
-
-@pytest.mark.parametrize("now", [(1.0,), (0.9, 1.3), (1.2, 5.0), (0.1, 1.0)])
-def test_rounds_that_overlap_are_noise(now: tuple[float, ...]) -> None:
-    assert verdict(figure(1.0, 1.1, 1.2), figure(*now)) == "same"
-
-
-def test_where_more_is_better_less_is_worse() -> None:
-    assert verdict(figure(2.0, 2.2, better="higher"), figure(1.0, 1.9, better="higher")) == "worse"
-    assert verdict(figure(2.0, 2.2, better="higher"), figure(2.3, better="higher")) == "better"
-
-
-def test_what_has_no_noise_may_not_change_at_all() -> None:
-    assert verdict(figure(1.4615, is_exact=True), figure(1.4616, is_exact=True)) == "worse"
-    assert verdict(figure(1.4615, is_exact=True), figure(1.4615, is_exact=True)) == "same"
-
-
-def test_less_than_a_twentieth_is_the_luck_of_a_process() -> None:
-    assert verdict(figure(1.00, 1.01), figure(1.02, 1.04)) == "same"
-    assert verdict(figure(1.00, 1.01), figure(0.96, 0.99)) == "same"
-    assert verdict(figure(1.00, 1.00), figure(1.05, 1.05)) == "worse"
+@pytest.mark.parametrize(
+    ("then", "now", "more", "verdict"),
+    [
+        # Worse or better in every round than it ever was; rounds that overlap are noise.
+        ((1.0, 1.1, 1.2), (1.21, 1.3), {}, "worse"),
+        ((1.0, 1.1, 1.2), (0.7, 0.99), {}, "better"),
+        *(((1.0, 1.1, 1.2), now, {}, "same") for now in ((1.0,), (0.9, 1.3), (1.2, 5.0), (0.1, 1.0))),
+        ((2.0, 2.2), (1.0, 1.9), {"better": "higher"}, "worse"),
+        ((2.0, 2.2), (2.3,), {"better": "higher"}, "better"),
+        # Exact figures have no noise.
+        ((1.4615,), (1.4616,), {"is_exact": True}, "worse"),
+        ((1.4615,), (1.4615,), {"is_exact": True}, "same"),
+        # Less than a twentieth is the luck of a process.
+        ((1.00, 1.01), (1.02, 1.04), {}, "same"),
+        ((1.00, 1.01), (0.96, 0.99), {}, "same"),
+        ((1.00, 1.00), (1.05, 1.05), {}, "worse"),
+    ],
+)
+def test_what_became_of_a_figure_since_then(
+    then: tuple[float, ...], now: tuple[float, ...], more: dict[str, Any], verdict: str
+) -> None:
+    assert compared("merge", figure(*then, **more), figure(*now, **more)).verdict == verdict
 
 
 def test_a_figure_that_is_no_longer_measured_is_as_bad_as_a_worse_one() -> None:

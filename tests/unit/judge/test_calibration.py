@@ -183,11 +183,7 @@ def test_the_three_measures_are_those_of_what_was_judged():
     assert (found.judged, found.escalated, found.by_rule, found.unattended) == (6, 2, 2, 1)
     assert (found.escalation_rate, found.rule_match_rate) == (2 / 6, 2 / 6)
     assert found.by_confidence == {0.2: 1, 0.9: 2}
-
-
-def test_of_nothing_there_is_no_rate():
-    assert JudgeTally().escalation_rate is None
-    assert JudgeTally().rule_match_rate is None
+    assert JudgeTally().escalation_rate is JudgeTally().rule_match_rate is None, "of nothing"
 
 
 def signal(origin: str, action: JudgmentAction, confidence: float = 0.8) -> Signal:

@@ -1,5 +1,9 @@
 """What a run may spend: turns, tokens, money and time. The last turn only reports, and waiting for a person costs nothing."""
 
+from typing import Any
+
+import pytest
+
 from hive_mind.agents.runs.performer import Budget
 from hive_mind.agents.runs.run_tools import RunFiles, RunTools
 from hive_mind.runs import effects as e
@@ -35,12 +39,21 @@ def test_branches_that_think_at_once_do_not_take_more_turns_than_there_are() -> 
     assert (flow.ended, flow.state.turns) == (("exhausted", "all 2 turns of the run are used"), 2)
 
 
-def test_a_run_that_used_its_tokens_is_exhausted() -> None:
-    flow = Flow(worker(TALK, limits={"tokens": 1_000}))
-    flow.says("a", call("look", q="1"), tokens=1_000)
+@pytest.mark.parametrize(
+    ("limits", "spent", "why"),
+    [
+        ({"tokens": 1_000}, {"tokens": 1_000}, "1,000 of 1,000 tokens are used"),
+        ({"usd": 0.5}, {"usd": 0.5}, "0.5000 of 0.5 US dollars are used"),
+    ],
+)
+def test_a_run_whose_tokens_or_money_are_just_used_up_is_exhausted(
+    limits: dict[str, Any], spent: dict[str, Any], why: str
+) -> None:
+    flow = Flow(worker(TALK, limits=limits))
+    flow.says("a", call("look", q="1"), **spent)
     flow.gives("a", e.ToolResult("ok"))
     flow.go_on()
-    assert flow.ended == ("exhausted", "1,000 of 1,000 tokens are used")
+    assert flow.ended == ("exhausted", why)
 
 
 def test_what_a_sub_agent_took_counts() -> None:
@@ -63,14 +76,6 @@ def test_a_run_that_used_its_money_can_report_once_more_and_is_exhausted() -> No
     flow.gives("a", e.ToolResult("ok"))
     flow.go_on()
     assert flow.ended == ("exhausted", "1.2000 of 1 US dollars are used")
-
-
-def test_a_run_whose_money_is_just_used_up_is_exhausted() -> None:
-    flow = Flow(worker(TALK, limits={"usd": 0.5}))
-    flow.says("a", call("look", q="1"), usd=0.5)
-    flow.gives("a", e.ToolResult("ok"))
-    flow.go_on()
-    assert flow.ended == ("exhausted", "0.5000 of 0.5 US dollars are used")
 
 
 def test_what_a_choice_among_edges_took_counts() -> None:

@@ -84,23 +84,15 @@ def test_a_reply_that_has_to_be_asked_for_again_is_paid_for_twice() -> None:
     assert twice.spent.input_tokens > 2 * once.spent.input_tokens
 
 
-def test_the_model_sees_the_question_and_the_hits_and_none_of_the_labels() -> None:
-    model = ScriptedModel([KNOWN])
-
-    answered(model)
-
-    (prompt,) = model.prompts
-    assert QUESTION.text in prompt.text
-    assert all(one.fact.content in prompt.text for one in HITS)
-    assert "secret" not in prompt.text + prompt.instructions
-
-
-def test_the_model_is_told_when_the_question_is_asked() -> None:
+def test_the_model_sees_the_question_when_it_is_asked_and_the_hits_and_none_of_the_labels() -> None:
     model, asked = ScriptedModel([KNOWN]), replace(QUESTION, asked_at="2023-05-30T23:40")
 
     asyncio.run(ModelAnswerer(model, Budget(10**6)).answer(asked, HITS))
 
-    assert f"Question: {QUESTION.text}\nAsked at: 2023-05-30T23:40\n" in model.prompts[0].text
+    (prompt,) = model.prompts
+    assert f"Question: {QUESTION.text}\nAsked at: 2023-05-30T23:40\n" in prompt.text
+    assert all(one.fact.content in prompt.text for one in HITS)
+    assert "secret" not in prompt.text + prompt.instructions
 
 
 def test_a_model_is_shown_every_hit_however_many_an_arm_gives() -> None:

@@ -103,24 +103,16 @@ def test_an_answer_from_nothing_is_supported_by_nothing() -> None:
     assert bench.model.prompts == []
 
 
-def test_the_judge_sees_what_the_answerer_saw_and_none_of_the_labels() -> None:
-    bench = Bench(YES)
-
-    bench.verdict()
-
-    (prompt,) = bench.model.prompts
-    assert "[1] Pump D4 runs at 42 bar. (Ines, 2025-05-02)\n[2] It ran at 38 bar. (no longer true)" in prompt.text
-    assert f"Question: {QUESTION.text}\n" in prompt.text
-    assert "Answer: 42 bar [1]\n" in prompt.text
-    assert "secret" not in prompt.text + prompt.instructions
-
-
-def test_the_judge_is_told_when_the_question_is_asked_as_the_answerer_was() -> None:
+def test_the_judge_sees_what_the_answerer_saw_also_when_it_is_asked_and_none_of_the_labels() -> None:
     bench = Bench(YES)
 
     asyncio.run(bench.judge.is_grounded(replace(QUESTION, asked_at="2023-05-30T23:40"), ANSWER, HITS))
 
-    assert f"Question: {QUESTION.text}\nAsked at: 2023-05-30T23:40\n\nSources:" in bench.model.prompts[0].text
+    (prompt,) = bench.model.prompts
+    assert "[1] Pump D4 runs at 42 bar. (Ines, 2025-05-02)\n[2] It ran at 38 bar. (no longer true)" in prompt.text
+    assert f"Question: {QUESTION.text}\nAsked at: 2023-05-30T23:40\n\nSources:" in prompt.text
+    assert "Answer: 42 bar [1]\n" in prompt.text
+    assert "secret" not in prompt.text + prompt.instructions
 
 
 def test_an_answer_can_neither_add_a_source_nor_leave_the_fence() -> None:

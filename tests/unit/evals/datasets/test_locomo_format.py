@@ -71,41 +71,35 @@ def test_misspelt_evidence_is_mended_where_it_can_be(tmp_path, evidence, turns, 
 
 
 def test_questions_keep_their_category_in_words_and_their_answer_as_text(tmp_path):
-    questions = [
-        question(["D1:1"], answer=2022, category=2),
-        {"question": "Who?", "evidence": ["D1:1"], "category": 5, "adversarial_answer": "Ann"},
-    ]
+    questions = [question(["D1:1"], answer=2022, category=2), question(["D1:1"], category=5)]
 
     temporal, adversarial = load_locomo(written(tmp_path, questions)).scopes[0].questions
 
     assert (temporal.id, temporal.category, temporal.answer) == ("q1", "temporal", "2022")
-    assert (adversarial.id, adversarial.category, adversarial.answer) == ("q2", "adversarial", "")
+    assert (adversarial.id, adversarial.category) == ("q2", "adversarial")
 
 
-def test_an_adversarial_question_is_not_answerable_and_its_trap_is_forbidden(tmp_path):
-    trap = {"question": "Who sold it?", "evidence": ["D1:1"], "category": 5, "adversarial_answer": "Ann"}
-
-    (question_,) = load_locomo(written(tmp_path, [trap])).scopes[0].questions
-
-    assert (question_.is_answerable, question_.gap) == (False, "the conversation does not say it")
-    assert (question_.forbidden, question_.relevant) == (("Ann",), {"D1:1": 1})
+UNSAID = "the conversation does not say it"
 
 
-@pytest.mark.parametrize("trap", ["Not mentioned", "No information available", "", None, "?"])
-def test_declining_to_answer_is_no_trap(tmp_path, trap):
-    asked = {"question": "Who sold it?", "evidence": ["D1:1"], "category": 5, "adversarial_answer": trap}
+@pytest.mark.parametrize(
+    ("answers", "gap", "forbidden"),
+    [
+        ({"adversarial_answer": "Ann"}, UNSAID, ("Ann",)),
+        # To decline is no trap.
+        *(({"adversarial_answer": text}, UNSAID, ()) for text in ("Not mentioned", "No information available", "", None, "?")),
+        ({"answer": "No", "adversarial_answer": "Yes"}, "", ()),
+    ],
+)
+def test_an_adversarial_question_is_answerable_where_it_has_a_plain_answer_and_elsewhere_its_trap_is_forbidden(
+    tmp_path, answers, gap, forbidden
+):
+    path = written(tmp_path, [{"question": "Who sold it?", "evidence": ["D1:1"], "category": 5} | answers])
 
-    (question_,) = load_locomo(written(tmp_path, [asked])).scopes[0].questions
+    (question_,) = load_locomo(path).scopes[0].questions
 
-    assert (question_.is_answerable, question_.forbidden) == (False, ())
-
-
-def test_an_adversarial_question_with_a_plain_answer_is_answerable(tmp_path):
-    asked = {"question": "Is it hers?", "evidence": ["D1:1"], "category": 5, "answer": "No", "adversarial_answer": "Yes"}
-
-    (question_,) = load_locomo(written(tmp_path, [asked])).scopes[0].questions
-
-    assert (question_.is_answerable, question_.gap, question_.forbidden, question_.answer) == (True, "", (), "No")
+    assert (question_.is_answerable, question_.gap, question_.forbidden) == (not gap, gap, forbidden)
+    assert (question_.answer, question_.relevant) == (answers.get("answer", ""), {"D1:1": 1})
 
 
 def test_the_list_format_gives_the_same_data_set(tmp_path):
@@ -175,11 +169,6 @@ def test_a_file_that_is_something_else_is_refused_with_its_line(tmp_path, body, 
 
     with pytest.raises(InvalidInput, match=said):
         load_locomo(path)
-
-
-def test_a_question_with_a_missing_field_is_refused_with_its_place(tmp_path):
-    with pytest.raises(InvalidInput, match=r"qa: .*`category` - at `\$\[1\]`"):
-        load_locomo(written(tmp_path, [question(["D1:1"]), {"question": "?", "evidence": []}]))
 
 
 def test_the_same_conversation_twice_is_refused(tmp_path):

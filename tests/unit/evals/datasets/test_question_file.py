@@ -52,37 +52,31 @@ def test_every_field_of_a_question_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_the_documents_stay_and_the_questions_are_replaced(tmp_path: Path) -> None:
+def test_the_documents_stay_with_what_was_left_out_of_them_and_the_questions_are_replaced(tmp_path: Path) -> None:
     dataset = with_questions(DATA, question_file(tmp_path, question(), question(id="q02")))
 
     assert (dataset.name, dataset.scopes[0].documents) == ("notes", DOCUMENTS)
     assert [one.id for one in dataset.scopes[0].questions] == ["q01", "q02"]
-
-
-def test_only_what_was_left_out_of_the_documents_is_still_counted(tmp_path: Path) -> None:
-    dataset = with_questions(DATA, question_file(tmp_path, question()))
-
     assert (dataset.left_out, dataset.mended) == ({"documents without a word": 2}, 0)
 
 
-def test_a_gap_with_a_reason_is_a_question_that_nothing_answers(tmp_path: Path) -> None:
-    gap = question(relevant_knowledge_node_uuids=[], coverage_gap_reason="never written down", intent="adversarial")
+@pytest.mark.parametrize(
+    ("changes", "is_answerable"),
+    [
+        ({"relevant_knowledge_node_uuids": [], "coverage_gap_reason": "never written down", "intent": "adversarial"}, False),
+        ({"coverage_gap_reason": "half of it is missing"}, True),
+        ({"relevant_knowledge_node_uuids": []}, True),
+    ],
+    ids=["a reason without documents is a gap", "a reason beside documents is a note", "keywords are enough to measure"],
+)
+def test_a_question_is_answerable_unless_a_reason_says_why_it_names_no_document(
+    tmp_path: Path, changes: Any, is_answerable: bool
+):
+    (only,) = asked(tmp_path, question(**changes))
 
-    (only,) = asked(tmp_path, gap)
-
-    assert (only.is_answerable, only.gap, only.relevant) == (False, "never written down", {})
-
-
-def test_a_reason_beside_documents_is_a_note(tmp_path: Path) -> None:
-    (only,) = asked(tmp_path, question(coverage_gap_reason="half of it is missing"))
-
-    assert (only.is_answerable, only.gap) == (True, "half of it is missing")
-
-
-def test_keywords_alone_are_enough_to_measure_an_answer(tmp_path: Path) -> None:
-    (only,) = asked(tmp_path, question(relevant_knowledge_node_uuids=[]))
-
-    assert (only.is_answerable, only.relevant, only.acceptable) == (True, {}, ("sqlite-vec", "consolidation"))
+    assert (only.is_answerable, only.gap) == (is_answerable, changes.get("coverage_gap_reason", ""))
+    assert only.relevant == ({} if "relevant_knowledge_node_uuids" in changes else {NODE: 1})
+    assert only.acceptable == ("sqlite-vec", "consolidation")
 
 
 @pytest.mark.parametrize("intent", get_args(Intent))

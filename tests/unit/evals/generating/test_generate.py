@@ -4,14 +4,21 @@ import subprocess
 import sys
 from collections import Counter
 from datetime import datetime
+from functools import cache
 
 import pytest
 
 from hive_mind.errors import InvalidInput
+from hive_mind.evals.datasets import Dataset
 from hive_mind.evals.datasets.jsonl import write_jsonl
 from hive_mind.evals.generating import CATEGORIES, generate
 from hive_mind.evals.generating.world import COLOURS, Naming, World, words
 from hive_mind.measure.results import holds_any
+
+
+@cache
+def large() -> Dataset:
+    return generate(20_000, 100, 1)
 
 
 def test_the_same_seed_gives_the_same_bytes_in_another_process(tmp_path):
@@ -93,7 +100,7 @@ def test_no_two_numbers_have_the_same_name():
 
 
 def test_of_projects_with_the_same_half_of_a_name_one_is_called_by_it():
-    (scope,) = generate(20_000, 100, 1).scopes
+    (scope,) = large().scopes
     called: dict[str, set[str]] = {}
     for document in scope.documents:
         _, _, half = document.topic.partition(" ")
@@ -143,7 +150,7 @@ def test_cost_grows_with_turns_and_not_faster():
 
 
 def test_a_large_corpus_has_not_more_questions_than_a_person_can_look_through():
-    assert generate(20_000, 100, 2).questions <= 25 * len(CATEGORIES)
+    assert large().questions <= 25 * len(CATEGORIES)
 
 
 @pytest.mark.parametrize(

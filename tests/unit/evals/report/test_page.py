@@ -75,18 +75,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
         return Page(write_report(folder))
 
 
-def test_every_element_is_closed_and_every_id_is_the_only_one_of_its_name(page):
+def test_it_is_whole_and_has_no_script_no_frame_and_no_address_outside_itself(page):
     assert page.open_elements == []
     assert len(page.ids) == len(set(page.ids))
-
-
-def test_no_script_no_frame_and_no_address_outside_the_page(page):
     assert not {"script", "iframe", "object", "embed", "form", "base", "audio", "video"} & set(page.tags)
     assert [link for link in page.links if not link.startswith(("#", "data:,"))] == []
     assert re.findall(r"url\((?!#)|@import|@font-face", page.source) == []
-
-
-def test_links_within_the_page_lead_somewhere(page):
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
 
 
@@ -113,15 +107,20 @@ def test_the_first_design_has_its_loss_with_an_interval(page):
     assert re.search(r"-0\.\d{3} +-0\.\d{3} to", page.words["merged-by-rank"].replace("\N{MINUS SIGN}", "-"))
 
 
-def test_baselines_have_a_section(page):
-    assert [name for name in ("BM25 alone ", "random ", "full context ") if name not in page.words["baselines"]] == []
+PLACES = ("in process", "processes over Redis", "simulator, virtual time")
+SECTIONS = {
+    "baselines": ("BM25 alone ", "random ", "full context "),
+    "results-1": (*PLACES, "multi-hop", "why-decision"),
+    "parity": PLACES,
+    "cost": (*PLACES, "full context", "$0.018"),
+    "failures": ("2 nodes down", "10 % of messages lost"),
+}
 
 
-def test_each_row_says_where_it_ran(page):
-    for place in ("in process", "processes over Redis", "simulator, virtual time"):
-        assert place in page.words["results-1"]
-        assert place in page.words["parity"]
-        assert place in page.words["cost"]
+@pytest.mark.parametrize("section", SECTIONS)
+def test_each_section_says_what_it_is_about_and_each_row_where_it_ran(page, section):
+    words = page.words[section].replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert [said for said in SECTIONS[section] if said not in words] == []
 
 
 def test_a_failed_cell_is_there_with_its_reason_and_the_summary_leads_to_it(page):
@@ -134,16 +133,6 @@ def test_a_failed_cell_is_there_with_its_reason_and_the_summary_leads_to_it(page
 def test_what_was_left_out_is_counted_by_reason(page):
     assert "Not asked, because not there or without a question of those asked: Cranfield, <SciFact>." in page.words["left-out"]
     assert "question without evidence 4" in " ".join(page.words["left-out"].split())
-
-
-def test_faults_have_a_section_of_their_own_with_completeness(page):
-    assert "2 nodes down" in page.words["failures"]
-    assert "10 % of messages lost" in page.words["failures"].replace("\N{NARROW NO-BREAK SPACE}", " ")
-
-
-def test_tokens_and_money_are_shown_where_a_model_was_called(page):
-    assert "full context" in page.words["cost"]
-    assert "$0.018" in page.words["cost"]
 
 
 @pytest.mark.usefixtures("without_drawings")
@@ -160,11 +149,6 @@ def test_what_a_judge_cost_does_not_pass_for_the_price_of_answers(tmp_path):
 def test_the_command_that_repeats_it_is_quoted_for_a_shell(page):
     assert "hive-mind eval run 'invented experiment.yaml' --out 'runs/it'\"'\"'s <here>'" in page.words["repeat"]
     assert ENVIRONMENT["cpu"]["model"] in page.words["environment"]
-
-
-def test_categories_and_intents_are_broken_out(page):
-    assert "multi-hop" in page.words["results-1"]
-    assert "why-decision" in page.words["results-1"]
 
 
 @pytest.mark.usefixtures("without_drawings")
