@@ -145,15 +145,18 @@ def test_it_comes_up_answers_is_alone_under_its_name_and_ends_when_it_is_told_to
     assert contact.token not in town.log.read_text()
 
 
-def test_killed_and_started_again_it_knows_what_it_knew(town: Town) -> None:
-    first = town.start()
+def test_killed_and_started_again_it_knows_what_it_knew_and_logs_as_its_configuration_says(town: Town) -> None:
+    town.write(env={"HIVE_MIND_WORKER_TOKEN": "${env:GIVEN}"}, seen=replace(town.config.seen, log="json"))
+    first = town.start(GIVEN="a-token-of-ours")
     town.ready(first)
+    assert "town: ready, 2 agents" in [json.loads(line)["message"] for line in town.log.read_text().splitlines()]
+    assert town.contact().token == "a-token-of-ours"  # noqa: S105 - for this test alone
     town.call("ben", do="store", content="The museum opens at ten.", concept="museum")
     first.kill()
     first.wait()
     assert town.contact_file.exists()
 
-    status = town.ready(town.start())
+    status = town.ready(town.start(GIVEN="a-token-of-ours"))
 
     assert status.pid != first.pid
     assert [agent.facts for agent in status.agents] == [1, 1]
@@ -173,42 +176,29 @@ def test_a_signal_while_it_starts_ends_it_too(town: Town) -> None:
     assert not town.contact_file.exists()
 
 
-def test_a_configuration_that_can_not_be_ends_with_2_and_one_line(town: Town) -> None:
-    town.write(models=ModelsConfig(llm_key="${env:NOT_SET_ANYWHERE}"))
-    process = town.start()
+@pytest.mark.parametrize(
+    ("fields", "environment", "told", "lines", "is_logged"),
+    [
+        ({"models": ModelsConfig(llm_key="${env:NOT_SET_ANYWHERE}")}, {}, "NOT_SET_ANYWHERE", 1, True),
+        (None, {}, "is not a worker's configuration", 1, False),
+        # Off this machine it needs a token, and logs there, too.
+        ({}, {"HIVE_MIND_HTTP_HOST": "0.0.0.0"}, "HIVE_MIND_WORKER_TOKEN", 2, False),  # noqa: S104 - what is refused
+    ],
+    ids=["unset variable", "no configuration", "no token"],
+)
+def test_a_configuration_that_can_not_be_ends_with_2_and_says_why(
+    town: Town, fields: dict[str, Any] | None, environment: dict[str, str], told: str, lines: int, is_logged: bool
+) -> None:
+    if fields is None:
+        for body in (b"", b"{}", b"\xff\x00", b'{"fleet": 1}'):
+            town.file.write_bytes(body)
+            with pytest.raises(InvalidInput, match=told):
+                read_config(town.file)
+    else:
+        town.write(**fields)
+    process = town.start(**environment)
     _, err = process.communicate(timeout=PATIENCE_S)
 
-    assert process.returncode == 2
-    assert err.decode().count("\n") == 1
-    assert "NOT_SET_ANYWHERE" in err.decode()
-    assert "NOT_SET_ANYWHERE" in town.log.read_text()
+    assert (process.returncode, err.decode().count("\n"), told in err.decode()) == (2, lines, True), err
+    assert (town.log.exists() and told in town.log.read_text()) == is_logged
     assert not town.contact_file.exists()
-
-
-def test_a_file_that_is_no_configuration_ends_with_2(town: Town) -> None:
-    for body in (b"", b"{}", b'{"fleet": 1}', b"\xff\x00"):
-        town.file.write_bytes(body)
-        with pytest.raises(InvalidInput, match="is not a worker's configuration"):
-            read_config(town.file)
-    process = town.start()
-    _, err = process.communicate(timeout=PATIENCE_S)
-
-    assert process.returncode == 2
-    assert b"is not a worker's configuration" in err
-
-
-def test_variables_of_the_configuration_are_set_and_the_log_is_json_where_it_should_be(town: Town) -> None:
-    town.write(env={"HIVE_MIND_WORKER_TOKEN": "${env:GIVEN}"}, seen=replace(town.config.seen, log="json"))
-    town.ready(town.start(GIVEN="a-token-of-ours"))
-
-    lines = [json.loads(line) for line in town.log.read_text().splitlines()]
-    assert any(line["message"] == "town: ready, 2 agents" for line in lines)
-    assert town.contact().token == "a-token-of-ours"  # noqa: S105 - for this test alone
-
-
-def test_off_this_machine_it_needs_a_token_and_logs_to_stderr(town: Town) -> None:
-    refused = town.start(HIVE_MIND_HTTP_HOST="0.0.0.0")  # noqa: S104 - what is refused
-    _, err = refused.communicate(timeout=PATIENCE_S)
-    assert refused.returncode == 2
-    assert b"HIVE_MIND_WORKER_TOKEN" in err
-    assert not town.log.exists()

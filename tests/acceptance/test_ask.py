@@ -3,13 +3,6 @@
 import pytest
 
 
-def test_not_knowing_is_an_answer_and_no_error(hive_mind, notes):
-    hive_mind("learn", notes)
-    ended = hive_mind("ask", "Which university did Maud attend?", "--output", "json")
-    assert ended.code == 0
-    assert (ended.json["is_known"], ended.json["sources"]) == (False, [])
-
-
 def test_an_agent_that_knows_nothing_yet_says_how_to_teach_it(hive_mind):
     ended = hive_mind("ask", "When does the ferry leave?")
     assert ended.code == 0
@@ -17,23 +10,19 @@ def test_an_agent_that_knows_nothing_yet_says_how_to_teach_it(hive_mind):
     assert not hive_mind.home.exists()
 
 
-def test_an_explained_answer_shows_every_arms_figure(hive_mind, notes):
+def test_json_holds_the_answer_with_its_sources_an_explained_one_their_figures_and_not_knowing_is_one(hive_mind, notes):
     hive_mind("learn", notes)
-    out = hive_mind("ask", "What does pump D4 cool?", "--explain").out
-    assert "keyword (BM25)" in out
-    assert "cosine none" in out
-    assert "adds: keyword" in out
-
-
-def test_json_holds_the_answer_with_its_sources_and_their_scores(hive_mind, notes):
-    hive_mind("learn", notes)
-
     answer = hive_mind("ask", "What does pump D4 cool?", "--output", "json").json
     (first, *_) = answer["sources"]
-
     assert answer["question"] == "What does pump D4 cool?"
     assert first["content"] == "Pump D4 cools the transformers."
     assert first["contributions"]["keyword"] > 0
+
+    explained = hive_mind("ask", "What does pump D4 cool?", "--explain").out
+    assert [part for part in ("keyword (BM25)", "cosine none", "adds: keyword") if part not in explained] == []
+
+    unknown = hive_mind("ask", "Which university did Maud attend?", "--output", "json")
+    assert (unknown.code, unknown.json["is_known"], unknown.json["sources"]) == (0, False, [])
 
 
 def test_each_agent_knows_only_its_own(hive_mind, notes):

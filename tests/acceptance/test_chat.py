@@ -1,14 +1,11 @@
 """`hive-mind chat`: facts are listed, explained and taken back while one talks."""
 
-import os
 import signal
-import subprocess
-import sys
+from subprocess import DEVNULL, PIPE
 
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
-from tests.servers.children import Child
 
 SAID = "The ferry to Corrin leaves at nine."
 
@@ -40,12 +37,9 @@ def test_what_is_no_command_or_no_fact_is_said_and_learns_nothing(hive_mind: Hiv
     assert hive_mind("facts", "list").out == "No facts yet.\n"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("words", [["chat"], ["chat", "queen"]])
+@pytest.mark.parametrize(("words", "number", "code"), [(["chat"], signal.SIGINT, 130), (["chat", "queen"], signal.SIGTERM, 143)])
 def test_a_signal_ends_it_also_while_it_waits(hive_mind: HiveMind, words: list[str], number: signal.Signals, code: int) -> None:
-    environment = os.environ | hive_mind.environment
-    command = [sys.executable, "-m", "hive_mind", *words]
-    with Child(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as talking:
+    with hive_mind.start(*words, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, is_new=True) as talking:
         assert talking.stdin is not None
         assert talking.stdout is not None
         talking.stdin.write(b"The ferry leaves at nine.\n")

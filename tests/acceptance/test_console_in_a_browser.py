@@ -106,20 +106,6 @@ async def test_no_page_overflows_loads_from_elsewhere_or_runs_what_others_wrote(
             assert refused == [], path
 
 
-async def test_a_script_in_a_page_would_be_refused(tmp_path):
-    """What the tests above rest on, should a value ever reach a page as markup."""
-    async with shown(tmp_path) as (console, tab, _):
-        await tab.open(f"{console.root}/", width=DESK)
-        added = "(t => { const e = document.createElement('div'); e.innerHTML = t; document.body.append(e); })"
-        await tab.evaluate(f"{added}({msgspec.json.encode(EVIL[2]).decode()})")
-        await tab.evaluate(
-            "(e => { e.textContent = 'window.ran = 9'; document.body.append(e); })(document.createElement('script'))"
-        )
-        assert await tab.evaluate("window.ran === undefined")
-        await tab.evaluate("new Promise(done => setTimeout(done, 0))")
-        assert any("Content Security Policy" in text for text in tab.complaints)
-
-
 async def test_every_control_is_reached_and_seen_by_keyboard(tmp_path):
     async with shown(tmp_path) as (console, tab, paths):
         for path in paths[:14]:
@@ -138,7 +124,7 @@ async def test_every_control_is_reached_and_seen_by_keyboard(tmp_path):
             assert [one for one in seen if one[3] == "none"] == [], path
 
 
-async def test_a_question_is_asked_and_a_source_opened_without_a_mouse(tmp_path):
+async def test_without_a_mouse_a_question_is_asked_a_source_opened_trouble_seen_and_the_fleet_followed(tmp_path):
     async with shown(tmp_path) as (console, tab, _):
         await tab.open(f"{console.root}/ask?agent=ada", width=PHONE)
         await press(tab, "/", 191, text="/")
@@ -152,9 +138,13 @@ async def test_a_question_is_asked_and_a_source_opened_without_a_mouse(tmp_path)
         await holds(tab, "document.querySelector('h1')?.textContent === 'Fact'")
         assert html.escape(PUMP) in await tab.evaluate("document.querySelector('main').innerHTML")
 
+        # Of nobody, which goes wrong behind the form.
+        await tab.open(f"{console.root}/ask?agent=nobody", width=PHONE)
+        await tab.evaluate("document.querySelector('[name=q]').focus()")
+        await tab.call("Input.insertText", text=ASKED)
+        await press(tab, "Enter", 13, text="\r")
+        await holds(tab, "document.querySelector('[role=alert]')?.textContent.includes('nobody')")
 
-async def test_the_fleet_page_follows_what_happens(tmp_path):
-    async with shown(tmp_path) as (console, tab, _):
         await tab.call("Page.enable")
         await tab.call("Page.addScriptToEvaluateOnNewDocument", source=KEPT_CHART)
         await tab.open(f"{console.root}/", width=DESK)
@@ -168,6 +158,16 @@ async def test_the_fleet_page_follows_what_happens(tmp_path):
         await holds(tab, f"{row} === '1'")
         assert (await tab.evaluate(FOCUSED))[1] == "agent-ben"
 
+        # The other tests rest on this, should a value ever reach a page as markup.
+        added = "(t => { const e = document.createElement('div'); e.innerHTML = t; document.body.append(e); })"
+        await tab.evaluate(f"{added}({msgspec.json.encode(EVIL[2]).decode()})")
+        await tab.evaluate(
+            "(e => { e.textContent = 'window.ran = 9'; document.body.append(e); })(document.createElement('script'))"
+        )
+        assert await tab.evaluate("window.ran === undefined")
+        await tab.evaluate("new Promise(done => setTimeout(done, 0))")
+        assert any("Content Security Policy" in text for text in tab.complaints)
+
 
 async def press(tab: Tab, key: str, code: int, text: str = "") -> None:
     given = {"key": key, "code": key, "windowsVirtualKeyCode": code, "nativeVirtualKeyCode": code}
@@ -180,12 +180,3 @@ async def holds(tab: Tab, expression: str) -> None:
     async with asyncio.timeout(30):
         while not await tab.evaluate(expression):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-
-
-async def test_what_goes_wrong_behind_a_form_is_shown(tmp_path):
-    async with shown(tmp_path) as (console, tab, _):
-        await tab.open(f"{console.root}/ask?agent=nobody", width=PHONE)
-        await tab.evaluate("document.querySelector('[name=q]').focus()")
-        await tab.call("Input.insertText", text=ASKED)
-        await press(tab, "Enter", 13, text="\r")
-        await holds(tab, "document.querySelector('[role=alert]')?.textContent.includes('nobody')")

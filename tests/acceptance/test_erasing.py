@@ -39,10 +39,14 @@ def files_with(text: str, *folders: Path) -> list[str]:
     return [str(file) for file in files if wanted in file.read_bytes().lower()]
 
 
-def test_nothing_is_changed_before_it_is_confirmed(hive_mind: HiveMind, tmp_path: Path) -> None:
+@pytest.fixture
+def learned(hive_mind: HiveMind, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
     hive_mind("learn", tmp_path / "notes.txt")
 
+
+@pytest.mark.usefixtures("learned")
+def test_nothing_is_changed_before_it_is_confirmed(hive_mind: HiveMind) -> None:
     told = hive_mind("erase", "--subject", "Ada Lovelace", "-o", "json")
 
     assert (told.code, told.json["would_erase"]) == (0, [ADA])
@@ -65,9 +69,8 @@ def test_a_longer_name_that_begins_alike_stays_and_owes_nothing(hive_mind: HiveM
     assert "nothing in that to remember: erased before." in hive_mind("chat", stdin="Ann lives in Corrin.\n").out
 
 
+@pytest.mark.usefixtures("learned")
 def test_backups_are_written_anew_and_other_copies_are_owed_until_they_are_gone(hive_mind: HiveMind, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
-    hive_mind("learn", tmp_path / "notes.txt")
     copies = tmp_path / "copies"
     copies.mkdir()
     hive_mind("backup", copies / "monday.sqlite")
@@ -99,9 +102,8 @@ def test_what_a_node_refused_is_erased_though_nobody_runs_it(hive_mind: HiveMind
     assert len(letters.letters()) == 1
 
 
-def test_what_quotes_it_is_named_and_it_is_not_called_done(hive_mind: HiveMind, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
-    hive_mind("learn", tmp_path / "notes.txt")
+@pytest.mark.usefixtures("learned")
+def test_what_quotes_it_is_named_and_it_is_not_called_done(hive_mind: HiveMind) -> None:
     (hive_mind.home / "agents" / "default" / "ledger.txt").write_text("somebody asked about ada lovelace")
 
     told = hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json")
@@ -110,9 +112,8 @@ def test_what_quotes_it_is_named_and_it_is_not_called_done(hive_mind: HiveMind, 
     assert [Path(one["who"]).name for one in told.json["owed"]] == ["ledger.txt"]
 
 
-def test_a_receipt_that_was_changed_proves_nothing(hive_mind: HiveMind, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
-    hive_mind("learn", tmp_path / "notes.txt")
+@pytest.mark.usefixtures("learned")
+def test_a_receipt_that_was_changed_proves_nothing(hive_mind: HiveMind) -> None:
     receipt = Path(hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json").json["file"])
     genuine = hive_mind("erase", "--check", receipt)
     assert (genuine.code, "signed by this home" in genuine.out) == (0, True)

@@ -105,7 +105,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_rows(
 def test_a_file_of_the_folder_is_not_taken_for_a_module(file: Path, tmp_path: Path):
     (tmp_path / "numpy.py").write_text("open('taken', 'w').close()")
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "HIVE_MIND_EMBED": "none"}
-    command = [sys.executable, "-P", "-m", "hive_mind", "eval", "run", str(file), "--out", "run"]
+    command = [sys.executable, "-P", "-m", "hive_mind", "eval", "run", str(file), "--out", "run", "--subset", "q01"]
     assert subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=PATIENCE_S).returncode == 0
     assert not (tmp_path / "taken").exists()
 
@@ -154,7 +154,7 @@ def test_everything_that_is_wrong_with_an_experiment_is_told_with_its_line(hive_
 
 def test_an_arm_that_failed_is_in_the_report_and_in_the_exit_code(hive_mind: HiveMind, file: Path, tmp_path: Path):
     file.write_text(EXPERIMENT.replace("{kind: sharded, agents: 4}", "{kind: routed, agents: 4, fan_out: 1}"))
-    ended = hive_mind("eval", "run", file, "--out", tmp_path / "run")
+    ended = hive_mind("eval", "run", file, "--out", tmp_path / "run", "--subset", "q01")
     assert ended.code == 1
     assert "needs an embedding model" in ended.out
     assert "needs an embedding model" in (tmp_path / "run" / "report.html").read_text()

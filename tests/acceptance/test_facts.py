@@ -16,24 +16,17 @@ def ids(hive_mind, *arguments):
     return [fact["id"] for fact in hive_mind("facts", "list", "--output", "json", *arguments).json]
 
 
-def test_facts_are_listed_the_newest_first_and_as_many_as_wanted(taught):
+def test_facts_are_listed_the_newest_first_a_line_each_and_a_list_that_was_cut_says_that_there_is_more(taught):
     assert [fact["content"] for fact in taught("facts", "list", "-n", 2, "--output", "json").json] == [
         "Pump D40 drains the tunnel.",
         "Pump D4 cools the transformers.",
     ]
-
-
-def test_a_list_for_a_pipe_has_one_line_per_fact(taught):
     lines = taught("facts", "list").out.splitlines()
     assert len(lines) == 4
     assert all(line == line.rstrip() for line in lines)
-
-
-def test_a_list_that_was_cut_says_that_there_is_more_also_in_a_pipe(taught):
-    facts = len(ids(taught))
     for form in ("text", "json"):
-        assert f"1 of {facts} facts: more with --limit" in taught("facts", "list", "-n", 1, "-o", form).err
-        assert "more" not in taught("facts", "list", "-n", facts, "-o", form).err
+        assert "1 of 3 facts: more with --limit" in taught("facts", "list", "-n", 1, "-o", form).err
+        assert "more" not in taught("facts", "list", "-n", 3, "-o", form).err
 
 
 def test_a_search_shows_the_nearest_with_its_score(taught):
@@ -53,26 +46,20 @@ def test_a_fact_is_shown_by_the_beginning_of_its_id(taught):
     assert (full["id"], full["episodes"][0]["title"]) == (id_, "notes")
 
 
-def test_a_retracted_fact_is_found_by_its_id_only(taught):
+def test_a_retracted_fact_is_found_by_its_id_only_and_without_a_person_to_ask_that_needs_a_yes(taught):
     id_ = ids(taught)[0]
+    ended = taught("facts", "retract", id_)
+    assert (ended.code, "--yes" in ended.err, len(ids(taught))) == (2, True, 3)
     assert taught("facts", "retract", id_[:8], "--yes").code == 0
     assert id_ not in ids(taught)
     assert taught("facts", "show", id_[:8], "--output", "json").json["sharing"] == "retracted"
 
 
-def test_retracting_without_a_person_to_ask_needs_a_yes(taught):
-    ended = taught("facts", "retract", ids(taught)[0])
-    assert ended.code == 2
-    assert "--yes" in ended.err
-    assert len(ids(taught)) == 3
-
-
 @pytest.mark.parametrize("command", ["show", "retract"])
-@pytest.mark.parametrize(("id_", "told"), [("abc", "6 or more"), ("abcdef0123", "facts list"), ("0" * 32, "facts list")])
-def test_an_id_nobody_has_is_wrong_usage(taught, command, id_, told):
-    ended = taught("facts", command, id_)
-    assert (ended.code, ended.out) == (2, "")
-    assert told in ended.err
+def test_an_id_nobody_has_is_wrong_usage(taught, command):
+    for id_, told in (("abc", "6 or more"), ("abcdef0123", "facts list"), ("0" * 32, "facts list")):
+        ended = taught("facts", command, id_)
+        assert (ended.code, ended.out, told in ended.err) == (2, "", True), id_
 
 
 def test_what_was_exported_and_imported_is_the_same_memory(taught, tmp_path):
@@ -101,7 +88,7 @@ def test_an_export_flows_through_a_pipe(taught):
     assert taught("facts", "import", "-", "--agent", "copy", stdin=lines).code == 0
 
 
-def test_an_export_never_replaces_a_file_unasked(taught, tmp_path):
+def test_an_export_never_replaces_a_file_unasked_nor_what_is_no_file(taught, tmp_path):
     target = tmp_path / "memory.jsonl"
     target.write_text("precious")
 
@@ -113,28 +100,18 @@ def test_an_export_never_replaces_a_file_unasked(taught, tmp_path):
     assert "--force" in refused.err
     assert forced.json == {"file": str(target), "facts": 3, "lines": 7}
     assert list(tmp_path.glob("*.part")) == []
+    no_file = taught("facts", "export", os.devnull, "--force")
+    assert (no_file.code, no_file.out, "- for standard output" in no_file.err) == (2, "", True)
 
 
-@pytest.mark.parametrize("body", [b"", b"no json\n", b"\xff\x00\xff", b'{"type":"fact","content":"x"}\n', b"[" * 5000])
-def test_a_bad_file_is_refused_whole(taught, tmp_path, body):
+def test_a_bad_file_is_refused_whole_and_a_missing_one_is_wrong_usage(taught, tmp_path):
     bad = tmp_path / "bad.jsonl"
-    bad.write_bytes(body)
-
-    ended = taught("facts", "import", bad)
-
-    assert (ended.code, ended.out) == (1, "")
-    assert "bad.jsonl" in ended.err
+    for body in (b"", b"no json\n", b"\xff\x00\xff", b'{"type":"fact","content":"x"}\n', b"[" * 5000):
+        bad.write_bytes(body)
+        ended = taught("facts", "import", bad)
+        assert (ended.code, ended.out, "bad.jsonl" in ended.err) == (1, "", True), body
     assert len(ids(taught)) == 3
-
-
-def test_a_missing_file_is_wrong_usage(hive_mind):
-    assert hive_mind("facts", "import", "missing.jsonl").code == 2
-
-
-def test_an_export_never_replaces_what_is_no_file(taught):
-    refused = taught("facts", "export", os.devnull, "--force")
-    assert (refused.code, refused.out) == (2, "")
-    assert "- for standard output" in refused.err
+    assert taught("facts", "import", "missing.jsonl").code == 2
 
 
 def test_exporting_an_agent_that_does_not_exist_leaves_the_last_export_alone(taught, tmp_path):

@@ -126,7 +126,9 @@ def _look_at(command, topology, agent):
     assert command("wait").code == 0
 
 
-def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, pair, tmp_path):
+def test_what_one_agent_is_told_all_can_be_asked_and_an_archive_of_the_running_fleet_is_restored_into_another_topology(
+    command, pair, tmp_path
+):
     command("apply", "-f", pair, *LIMIT)
     note = tmp_path / "note.txt"
     note.write_text("The spare anchor is kept in shed seven.")
@@ -150,7 +152,24 @@ def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, pair, tmp_
         Lines(following.stdout).until("pumps: ")
         following.send_signal(signal.SIGINT)
         assert following.wait(LIMIT[1]) == 130
-    command("delete", "--purge", "--yes")
+
+    facts = command("status", "-o", "json").json["facts"]
+    exported = command("backup", tmp_path / "flat.zip", "--fleet", "halvay", "-o", "json")
+    assert (exported.code, len(exported.json["agents"])) == (0, 2)
+    again = command("backup", tmp_path / "flat.zip", "--fleet", "halvay")
+    assert (again.code, "is there already" in again.err) == (2, True)
+    assert command("backup", tmp_path / "flat.zip", "--fleet", "halvay", "--force").code == 0
+    assert command("delete", "--purge", "--yes").code == 0
+
+    assert command("restore", tmp_path / "flat.zip").code == 0
+    resting = command("status", "-o", "json").json
+    assert (resting["phase"], resting["topology"], resting["facts"]) == ("Stopped", "flat", facts)
+    pair.write_text(pair.read_text("utf-8").replace("topology: flat\n", "topology: {kind: sharded, replicas: 2}\n"))
+    assert command("apply", "-f", pair, *LIMIT).code == 0
+
+    assert command("status", "-o", "json").json["topology"] == "sharded"
+    assert "Pump D4" in command("ask", "Which pump cools the transformers?", "--agent", "ferry").out
+    assert command("delete", "--purge", "--yes").code == 0
 
 
 def test_a_fleet_is_scaled_restarted_drained_and_undone(command, manifests):
@@ -230,27 +249,6 @@ def test_a_fleet_in_the_process_of_its_command_ends_with_it(command, tmp_path):
         running.send_signal(signal.SIGINT)
         assert running.wait(LIMIT[1]) == 130
         assert b"fleet here: Ready" in running.stdout.read()
-
-
-def test_an_archive_of_a_running_fleet_is_restored_into_another_topology(command, pair, tmp_path):
-    command("apply", "-f", pair, *LIMIT)
-    facts = command("status", "-o", "json").json["facts"]
-    exported = command("backup", tmp_path / "flat.zip", "--fleet", "halvay", "-o", "json")
-    assert (exported.code, len(exported.json["agents"])) == (0, 2)
-    again = command("backup", tmp_path / "flat.zip", "--fleet", "halvay")
-    assert (again.code, "is there already" in again.err) == (2, True)
-    assert command("backup", tmp_path / "flat.zip", "--fleet", "halvay", "--force").code == 0
-    assert command("delete", "--purge", "--yes").code == 0
-
-    assert command("restore", tmp_path / "flat.zip").code == 0
-    resting = command("status", "-o", "json").json
-    assert (resting["phase"], resting["topology"], resting["facts"]) == ("Stopped", "flat", facts)
-    pair.write_text(pair.read_text("utf-8").replace("topology: flat\n", "topology: {kind: sharded, replicas: 2}\n"))
-    assert command("apply", "-f", pair, *LIMIT).code == 0
-
-    assert command("status", "-o", "json").json["topology"] == "sharded"
-    assert "Pump D4" in command("ask", "Which pump cools the transformers?", "--agent", "ferry").out
-    assert command("delete", "--purge", "--yes").code == 0
 
 
 @contextmanager

@@ -14,20 +14,32 @@ from hive_mind.cli.running import FAILED, USAGE
 from hive_mind.model.ids import entity_id
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
+from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.test_fleet_commands import started
 
 NOTES = "Pump D4 cools the transformers. Ines Weber replaced the seal of Pump D4. Ines Weber works in Hall 2."
 
 
-@pytest.fixture
-def taught(hive_mind, tmp_path):
-    (tmp_path / "pumps.md").write_text(NOTES)
-    hive_mind("learn", tmp_path / "pumps.md")
+def teach(hive_mind):
+    file = hive_mind.home.parent / "pumps.md"
+    file.write_text(NOTES)
+    hive_mind("learn", file)
     return hive_mind
 
 
-def test_around_an_entity_stand_the_facts_that_mention_it_and_below_them_what_they_name(taught):
-    ended = taught("graph", "show", "pump d4", "--depth", 2)
+@pytest.fixture
+def taught(hive_mind):
+    return teach(hive_mind)
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """The same for those who only look."""
+    return teach(HiveMind(tmp_path_factory.mktemp("graph") / "home"))
+
+
+def test_around_an_entity_stand_the_facts_that_mention_it_and_below_them_what_they_name(known):
+    ended = known("graph", "show", "pump d4", "--depth", 2)
 
     assert ended.out.splitlines()[0] == "Pump D4"
     assert "← MENTIONS" in ended.out
@@ -37,13 +49,13 @@ def test_around_an_entity_stand_the_facts_that_mention_it_and_below_them_what_th
     assert "making the graph of" not in ended.err, "only a query needs Kuzu"
 
 
-def test_a_fact_is_shown_by_the_beginning_of_its_id(taught):
-    (newest, *_) = taught("facts", "list", "-o", "json").json
-    assert taught("graph", "show", newest["id"][:8]).out.splitlines()[0] == newest["content"]
+def test_a_fact_is_shown_by_the_beginning_of_its_id(known):
+    (newest, *_) = known("facts", "list", "-o", "json").json
+    assert known("graph", "show", newest["id"][:8]).out.splitlines()[0] == newest["content"]
 
 
-def test_a_path_reads_from_one_end_to_the_other(taught):
-    lines = taught("graph", "show", "Pump D4", "--to", "Hall 2", "-n", 1).out.splitlines()
+def test_a_path_reads_from_one_end_to_the_other(known):
+    lines = known("graph", "show", "Pump D4", "--to", "Hall 2", "-n", 1).out.splitlines()
 
     assert [line.split(maxsplit=2)[-1] if not line.startswith(" ") else line.strip() for line in lines] == [
         "Pump D4",
@@ -56,20 +68,20 @@ def test_a_path_reads_from_one_end_to_the_other(taught):
         "→ MENTIONS",
         "Hall 2",
     ]
-    assert taught("graph", "show", "Pump D4", "--to", "Hall 2", "--max-length", 1).out == "No path of up to 1 edges.\n"
+    assert known("graph", "show", "Pump D4", "--to", "Hall 2", "--max-length", 1).out == "No path of up to 1 edges.\n"
 
 
-def test_a_query_gives_a_table_or_json(taught):
+def test_a_query_gives_a_table_or_json(known):
     asked = "MATCH (f:Fact)-[:MENTIONS]->(e:Entity) RETURN e.name AS name, count(f) AS facts ORDER BY facts DESC, name"
 
-    assert taught("graph", "query", asked).out.splitlines()[:2] == ["name        facts", "Ines Weber  2"]
-    assert taught("graph", "query", asked, "-o", "json").json == {
+    assert known("graph", "query", asked).out.splitlines()[:2] == ["name        facts", "Ines Weber  2"]
+    assert known("graph", "query", asked, "-o", "json").json == {
         "columns": ["name", "facts"],
         "rows": [["Ines Weber", 2], ["Pump D4", 2], ["Hall 2", 1]],
         "cut": "",
     }
-    assert "cut after 1 rows" in taught("graph", "query", asked, "-n", 1).out
-    assert "\nEntity Pump D4" in taught("graph", "query", "MATCH (e:Entity) RETURN e ORDER BY e.name").out
+    assert "cut after 1 rows" in known("graph", "query", asked, "-n", 1).out
+    assert "\nEntity Pump D4" in known("graph", "query", "MATCH (e:Entity) RETURN e ORDER BY e.name").out
 
 
 @pytest.mark.parametrize(
@@ -84,8 +96,8 @@ def test_a_query_gives_a_table_or_json(taught):
         (("show", "Pump D4", "--to", "Hall 2", "--max-length", 1, "-o", "svg"), USAGE, "there is nothing to draw"),
     ],
 )
-def test_what_can_not_be_answered_is_told_in_a_line(taught, arguments, code, said):
-    ended = taught("graph", *arguments)
+def test_what_can_not_be_answered_is_told_in_a_line(known, arguments, code, said):
+    ended = known("graph", *arguments)
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err.splitlines()[-1]
 
@@ -107,10 +119,10 @@ def test_pictures_escape_whatever_stands_in_a_text(hive_mind):
     assert all(character >= " " or character == "\n" for character in svg + dot)
 
 
-def test_a_drawing_has_every_thing_and_every_edge(taught):
-    found = taught("graph", "show", "Ines Weber", "--depth", 3, "-o", "json").json
-    svg = ET.fromstring(taught("graph", "show", "Ines Weber", "--depth", 3, "-o", "svg").out)  # noqa: S314 - our own
-    dot = taught("graph", "show", "Ines Weber", "--depth", 3, "-o", "dot").out
+def test_a_drawing_has_every_thing_and_every_edge(known):
+    found = known("graph", "show", "Ines Weber", "--depth", 3, "-o", "json").json
+    svg = ET.fromstring(known("graph", "show", "Ines Weber", "--depth", 3, "-o", "svg").out)  # noqa: S314 - our own
+    dot = known("graph", "show", "Ines Weber", "--depth", 3, "-o", "dot").out
 
     assert found["things"][0]["id"] == entity_id("Ines Weber")
     assert len(list(svg.iter("{http://www.w3.org/2000/svg}circle"))) == len(found["things"]) > 4

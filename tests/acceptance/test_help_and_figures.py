@@ -20,12 +20,16 @@ def test_statistics_count_what_is_held(hive_mind, notes):
     assert "keyword search only" in hive_mind("stats").out
 
 
-def test_a_doctor_says_that_all_is_well_and_changes_nothing(hive_mind):
+def test_a_doctor_says_that_all_is_well_or_which_model_is_not_here_and_changes_nothing(hive_mind):
     ended = hive_mind("doctor")
     assert ended.code == 0
     assert "Ready." in ended.out
     assert "not there yet" in ended.out
     assert not hive_mind.home.exists()
+
+    absent = hive_mind("doctor", "--embed", "sentence_transformers", "--model", "/no/such/model", "--output", "json").json
+    (embedding,) = [check for check in absent["checks"] if check["name"] == "embedding"]
+    assert (embedding["state"], bool(embedding["advice"])) == ("absent", True)
 
 
 def test_a_doctor_finds_a_database_that_is_none(hive_mind):
@@ -41,14 +45,6 @@ def test_a_doctor_finds_a_database_that_is_none(hive_mind):
     assert hive_mind("ask", "What?").code == 1
 
 
-def test_a_doctor_tells_an_embedding_model_that_is_not_here(hive_mind):
-    checks = hive_mind("doctor", "--embed", "sentence_transformers", "--model", "/no/such/model", "--output", "json").json[
-        "checks"
-    ]
-    (embedding,) = [check for check in checks if check["name"] == "embedding"]
-    assert (embedding["state"], bool(embedding["advice"])) == ("absent", True)
-
-
 def test_the_demo_tells_a_stranger_what_happened_and_what_to_type_next(hive_mind):
     ended = hive_mind("demo")
 
@@ -61,9 +57,8 @@ def test_the_demo_tells_a_stranger_what_happened_and_what_to_type_next(hive_mind
     assert not hive_mind.home.exists()
 
 
-def test_the_demo_measures_every_question(hive_mind):
-    result = hive_mind("demo", "--output", "json").json
-
+def test_the_demo_measures_every_question_and_one_that_was_kept_can_be_asked_more(hive_mind, tmp_path):
+    result = hive_mind("demo", "--keep", tmp_path / "kept", "--output", "json").json
     everything = result["summary"][-1]
     (unanswerable,) = [one for one in result["summary"] if one["kind"] == "unanswerable"]
     assert everything["questions"] == len(result["questions"]) == 36
@@ -71,9 +66,6 @@ def test_the_demo_measures_every_question(hive_mind):
     assert everything["recall"] > 0.5
     assert unanswerable["right"] >= 3
 
-
-def test_a_demo_that_was_kept_can_be_asked_more(hive_mind, tmp_path):
-    hive_mind("demo", "--keep", tmp_path / "kept")
     ended = hive_mind("ask", "What does IMR 44.2170 protect?", "--agent", "demo", "--home", tmp_path / "kept")
     assert "wrecks" in ended.out
 

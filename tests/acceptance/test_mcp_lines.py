@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.test_mcp import SHOWN, TOKEN, is_open
+from tests.servers.home_guard import HomeGuard
 from tests.servers.ports import free_port
 from tests.waiting import wait_until
 
@@ -79,6 +80,16 @@ def greeted(command: HiveMind, *options: str) -> Iterator[ServerLines]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def server(module_workers: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerLines]:
+    """One that no line ends."""
+    del module_workers
+    guard = HomeGuard(folder := tmp_path_factory.mktemp("lines"))
+    with greeted(HiveMind(folder / "home")) as lines:
+        yield lines
+    guard.release()
+
+
 # (a line, the id and the code of the answer; None: it is done)
 NAMED_LINES = [
     (b"not json", None, PARSE_ERROR),
@@ -115,11 +126,10 @@ NAMED_LINES = [
 ]
 
 
-def test_a_line_that_is_no_message_is_answered_by_what_says_so_and_one_that_can_be_mended_is_carried_out(guarded: HiveMind):
-    with greeted(guarded) as server:
-        for line, id, code in NAMED_LINES:
-            (answer,) = server.answers_to(line, count=1)
-            assert (answer["id"], answer.get("error", {}).get("code")) == (id, code), (line[:80], answer)
+def test_a_line_that_is_no_message_is_answered_by_what_says_so_and_one_that_can_be_mended_is_carried_out(server: ServerLines):
+    for line, id, code in NAMED_LINES:
+        (answer,) = server.answers_to(line, count=1)
+        assert (answer["id"], answer.get("error", {}).get("code")) == (id, code), (line[:80], answer)
 
 
 def test_over_http_a_body_that_is_no_message_has_the_same_refusal(guarded: HiveMind) -> None:
@@ -142,12 +152,11 @@ def test_over_http_a_body_that_is_no_message_has_the_same_refusal(guarded: HiveM
             process.kill()
 
 
-def test_half_a_surrogate_pair_is_taken_for_what_it_shows_as(guarded: HiveMind) -> None:
-    with greeted(guarded) as server:
-        kept = {"name": "remember", "arguments": {"text": "The boat \ud83d is red. The \ud83d\udc4d is up.", "source": "\udc4d"}}
-        asked = {"name": "recall", "arguments": {"query": "What of the boat \ud83d?"}}
-        (stored,) = server.answers_to(line_of(id=1, method="tools/call", params=kept), count=1)
-        (found,) = server.answers_to(line_of(id=2, method="tools/call", params=asked), count=1)
+def test_half_a_surrogate_pair_is_taken_for_what_it_shows_as(server: ServerLines) -> None:
+    kept = {"name": "remember", "arguments": {"text": "The boat \ud83d is red. The \ud83d\udc4d is up.", "source": "\udc4d"}}
+    asked = {"name": "recall", "arguments": {"query": "What of the boat \ud83d?"}}
+    (stored,) = server.answers_to(line_of(id=1, method="tools/call", params=kept), count=1)
+    (found,) = server.answers_to(line_of(id=2, method="tools/call", params=asked), count=1)
     assert stored["result"]["structuredContent"]["added"] == 2
     boat = found["result"]["structuredContent"]["facts"][0]
     assert (boat["text"], boat["sources"]) == ("The boat \N{REPLACEMENT CHARACTER} is red.", ["\N{REPLACEMENT CHARACTER}"])
@@ -213,12 +222,10 @@ def is_unanswered(line: bytes) -> bool:
     return (is_named and isinstance(message.get("result"), dict)) or ((is_named or id is None) and is_told)
 
 
-def test_any_line_gets_exactly_one_answer_but_for_notifications_and_answers(guarded: HiveMind) -> None:
-    with greeted(guarded) as server:
+def test_any_line_gets_exactly_one_answer_but_for_notifications_and_answers(server: ServerLines) -> None:
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(lines(), min_size=5, max_size=20))
+    def each(some: list[bytes]) -> None:
+        server.answers_to(*some, count=sum(not is_unanswered(line) for line in some))
 
-        @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-        @given(st.lists(lines(), min_size=5, max_size=20))
-        def each(some: list[bytes]) -> None:
-            server.answers_to(*some, count=sum(not is_unanswered(line) for line in some))
-
-        each()
+    each()

@@ -81,7 +81,7 @@ def until(town: HiveMind, is_so: Callable[[Ended], bool]) -> Ended:
     end = time.monotonic() + PATIENCE_S
     while not is_so(ended := town("status", "--output", "json")):
         assert time.monotonic() < end, ended.out
-        time.sleep(0.2)
+        time.sleep(0.5)
     return ended
 
 

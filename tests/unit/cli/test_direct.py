@@ -69,7 +69,9 @@ def contact(home: Path, port: int, token: str = TOKEN) -> Path:
     return file
 
 
-def test_an_agent_is_asked_and_its_refusals_are_those_of_any(tmp_path: Path, port: int) -> None:
+def test_an_agent_is_asked_also_where_it_is_busy_its_refusals_are_those_of_any_and_no_other_is_asked(
+    tmp_path: Path, port: int
+) -> None:
     contact(tmp_path, port)
     found = resident(tmp_path, "ada")
 
@@ -77,22 +79,15 @@ def test_an_agent_is_asked_and_its_refusals_are_those_of_any(tmp_path: Path, por
     assert asyncio.run(found.call("ask", question="Who?")) == {"heard": {"do": "ask", "question": "Who?"}}
     with pytest.raises(InvalidInput, match="no such thing"):
         asyncio.run(found.call("dance"))
-
-
-def test_one_that_has_too_much_to_do_is_asked_again(tmp_path: Path, port: int) -> None:
-    contact(tmp_path, port)
+    # One that has too much to do is asked again.
     _Busy.has_been = False
-    found = resident(tmp_path, "ada")
-    assert found is not None
-
     assert asyncio.run(found.call("ask", question="Who is busy?"))["heard"]["question"] == "Who is busy?"
     assert _Busy.has_been
-
-
-@pytest.mark.parametrize("agent", ["ben", "cleo"])
-def test_an_agent_that_is_not_there_or_failed_is_left_to_others(tmp_path: Path, port: int, agent: str) -> None:
-    contact(tmp_path, port)
-    assert resident(tmp_path, agent) is None
+    # Of others that are not there, have failed, listen nowhere or with another token nothing is asked.
+    contact(tmp_path / "one", port, TOKEN * 2)
+    contact(tmp_path / "two", 1)
+    others = [(tmp_path, "ben"), (tmp_path, "cleo"), (tmp_path / "one", "ada"), (tmp_path / "two", "ada")]
+    assert [resident(home, agent) for home, agent in others] == [None] * 4
 
 
 def test_where_another_fleet_may_be_meant_or_nothing_runs_it_is_left_to_others(tmp_path: Path, port: int) -> None:
@@ -104,12 +99,6 @@ def test_where_another_fleet_may_be_meant_or_nothing_runs_it_is_left_to_others(t
     assert resident(tmp_path, "ada") is not None
     file.write_bytes(b"{")
     assert resident(tmp_path, "ada") is None
-
-
-def test_a_wrong_token_and_a_port_where_nobody_listens_are_left_to_others(tmp_path: Path, port: int) -> None:
-    contact(tmp_path / "one", port, TOKEN * 2)
-    contact(tmp_path / "two", 1)
-    assert [resident(tmp_path / home, "ada") for home in ("one", "two")] == [None, None]
 
 
 def test_one_that_ends_before_it_answers_is_out_of_reach(tmp_path: Path) -> None:

@@ -149,21 +149,19 @@ def test_where_it_refuses_or_is_gone_or_another_fleet_may_be_meant_the_command_a
     assert not asked_and_answered(["ask", "When?", "--home", str(home / "nowhere")])
 
 
-def test_one_of_another_version_is_left_to_the_command_which_says_so(home: Path, resident: Resident) -> None:
-    contact = json.dumps({"port": resident.server_port, "token": "t", "version": "0.0.1"})
-    (home / "fleets" / "resident" / "run" / "resident-1.json").write_text(contact)
-    assert not asked_and_answered(["ask", "When?", "--home", str(home)])
-    assert resident.asked == []
-
-
-@pytest.mark.parametrize(("given", "is_asked"), [("", True), ("careful", True), ("eager", False)])
-def test_one_that_answers_as_readily_as_is_wanted_is_asked(
-    home: Path, resident: Resident, monkeypatch: pytest.MonkeyPatch, given: str, is_asked: bool
+@pytest.mark.parametrize(
+    ("version", "wish", "is_asked"),
+    [(__version__, "", True), (__version__, "careful", True), (__version__, "eager", False), ("0.0.1", "", False)],
+)
+def test_one_of_this_version_that_answers_as_readily_as_is_wanted_is_asked(
+    home: Path, resident: Resident, monkeypatch: pytest.MonkeyPatch, version: str, wish: str, is_asked: bool
 ) -> None:
-    contact = json.dumps({"port": resident.server_port, "token": "t", "version": __version__, "answering": "careful"})
+    contact = json.dumps({"port": resident.server_port, "token": "t", "version": version, "answering": "careful"})
     (home / "fleets" / "resident" / "run" / "resident-1.json").write_text(contact)
-    monkeypatch.setenv("HIVE_MIND_ANSWERING", given)
-    assert asked_and_answered(["ask", "When?", "--home", str(home)]) is is_asked
+    monkeypatch.setenv("HIVE_MIND_ANSWERING", wish)
+    assert asked_and_answered(["ask", "When?", "--home", str(home), "--as-of", "2026-03-01"]) is is_asked
+    # A time goes along.
+    assert [body["as_of"] for _, _, body in resident.asked] == ["2026-03-01"] * is_asked
 
 
 def test_a_line_says_that_it_is_waited_for(home: Path, resident: Resident, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,11 +176,6 @@ def test_a_line_says_that_it_is_waited_for(home: Path, resident: Resident, capfd
     told = capfd.readouterr()
     assert "waiting for process resident for 0 s: it lives, and works on the reply" in told.err
     assert "The ferry leaves at nine." in told.out
-
-
-def test_a_time_goes_along(home: Path, resident: Resident) -> None:
-    assert asked_and_answered(["ask", "When?", "--home", str(home), "--as-of", "2026-03-01"])
-    assert resident.asked[0][2]["as_of"] == "2026-03-01"
 
 
 def test_one_that_says_nothing_is_given_up_at_once_and_not_asked_again(tmp_path: Path) -> None:

@@ -24,42 +24,31 @@ def ending(error: BaseException) -> int:
     return exit_.value.exit_code
 
 
-@pytest.mark.parametrize("error", [BackendUnavailable("kuzu", "gone"), BudgetExceeded("spent"), CommandError("bad file")])
-def test_what_fails_though_asked_properly_is_1(error, capsys):
-    assert ending(error) == 1
-    assert capsys.readouterr() == ("", f"error: {error}\n")
+PLACE, ROOM = "name another place", "make room there, and run it again"
+UNFIT = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EFBIG)
 
 
-@pytest.mark.parametrize("error", [InvalidInput("no such name"), UnknownBackend("embed", "foo", ["none"])])
-def test_what_the_caller_must_change_is_2(error, capsys):
-    assert ending(error) == 2
-    assert capsys.readouterr() == ("", f"error: {error}\n")
-
-
-def test_a_stop_says_what_was_kept(capsys):
-    assert ending(Stopped("stopped; 3 of 12 files learned")) == 130
-    assert capsys.readouterr() == ("", "stopped; 3 of 12 files learned\n")
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
-def test_a_disk_that_takes_nothing_more_is_told_and_no_defect(capsys, number):
-    assert ending(OSError(number, os.strerror(number), "/home/state.json")) == 1
-    assert capsys.readouterr().err == f"error: /home/state.json: {os.strerror(number)}; make room there, and run it again\n"
+def of_disk(number: int, advice: str) -> tuple[OSError, int, str]:
+    error = OSError(number, os.strerror(number), "/srv/x")
+    return error, 1, f"error: /srv/x: {os.strerror(number)}; {advice}\n"
 
 
 @pytest.mark.parametrize(
-    ("number", "advice"),
+    ("error", "code", "told"),
     [
-        *((number, "name another place, or change its permissions") for number in (errno.EACCES, errno.EPERM)),
-        *(
-            (number, "name another place")
-            for number in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EFBIG)
-        ),
+        *((one, 1, f"error: {one}\n") for one in (BackendUnavailable("kuzu", "gone"), BudgetExceeded("spent"))),
+        (CommandError("bad file"), 1, "error: bad file\n"),
+        # The caller must change these.
+        *((one, 2, f"error: {one}\n") for one in (InvalidInput("no such name"), UnknownBackend("embed", "foo", ["none"]))),
+        (Stopped("stopped; 3 of 12 files learned"), 130, "stopped; 3 of 12 files learned\n"),
+        *(of_disk(number, ROOM) for number in (errno.ENOSPC, errno.EROFS)),
+        *(of_disk(number, f"{PLACE}, or change its permissions") for number in (errno.EACCES, errno.EPERM)),
+        *(of_disk(number, PLACE) for number in UNFIT),
     ],
 )
-def test_a_place_that_can_not_be_taken_is_told_and_no_defect(capsys, number, advice):
-    assert ending(OSError(number, os.strerror(number), "/srv/x")) == 1
-    assert capsys.readouterr().err == f"error: /srv/x: {os.strerror(number)}; {advice}\n"
+def test_what_is_no_defect_is_an_exit_code_and_one_message(error, code, told, capsys):
+    assert ending(error) == code
+    assert capsys.readouterr() == ("", told)
 
 
 @dataclass

@@ -8,13 +8,13 @@ import pytest
 from hive_mind.control import state
 from hive_mind.control.controller import HiveController
 from hive_mind.control.state import FleetFolder
-from tests.unit.control.applying import FLAT, apply, source
+from tests.unit.control.applying import founded
 from tests.unit.control.fake_platform import World, played, surroundings
 
 
 async def fleet_at(home: Path) -> Path:
     """A fleet that was applied; the folder of its agent ada."""
-    await apply(home, World(), source(home, FLAT))
+    await founded(home)
     agent = FleetFolder(home, "team").agent("ada")
     agent.mkdir(parents=True)
     return agent

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +12,7 @@ from hive_mind.control.platforms.in_containers import HOME, RUN
 from hive_mind.control.remembering import remembered
 from hive_mind.control.state import FleetState
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.workers.config import WorkerConfig
 from tests.unit.control.cloud import fleet, source_of
 
 BUS = "servicebus://works.servicebus.windows.net/hive-events"
@@ -27,34 +29,27 @@ def files_of(kind: str, platform: Any, state: FleetState, **spec: Any) -> dict[s
     return found
 
 
+def joining(processes: Mapping[str, WorkerConfig]) -> set[str]:
+    return {node.name for config in processes.values() for node in config.nodes if node.is_joining}
+
+
 @pytest.mark.parametrize(("kind", "platform"), PLATFORMS.items(), ids=PLATFORMS)
-def test_what_is_rendered_again_is_the_same(kind: str, platform: Any):
+def test_what_is_rendered_again_is_the_same_and_who_comes_later_or_back_joins_the_hive_that_others_founded(
+    kind: str, platform: Any
+):
+    assert remembered(platform.configs_in({})) == FleetState()
     first = files_of(kind, platform, FleetState())
-    assert files_of(kind, platform, remembered(platform.configs_in(first))) == first
+    before = platform.configs_in(first)
+    assert files_of(kind, platform, remembered(before)) == first
 
-
-@pytest.mark.parametrize(("kind", "platform"), PLATFORMS.items(), ids=PLATFORMS)
-def test_who_comes_later_joins_the_hive_that_the_others_founded(kind: str, platform: Any):
-    before = platform.configs_in(files_of(kind, platform, FleetState()))
     now = wanted(kind, remembered(before), agents=[{"name": "agent-{n}", "count": 4}])
-
     assert now.moves == ()
     assert all(config.hive == before["agent-1"].hive for config in now.processes.values())
-    joining = {node.name for config in now.processes.values() for node in config.nodes if node.is_joining}
-    assert joining == {"agent-4"}
-
-
-def test_a_founder_that_was_taken_away_and_comes_back_joins():
-    three = kubernetes.configs_in(files_of("kubernetes", kubernetes, FleetState()))
-    two = {name: config for name, config in three.items() if name != "agent-3"}
-    again = wanted("kubernetes", remembered(two))
-    joining = {node.name for config in again.processes.values() for node in config.nodes if node.is_joining}
-    assert joining == {"agent-3"}
-
-
-def test_another_topology_is_told_as_a_move():
-    before = kubernetes.configs_in(files_of("kubernetes", kubernetes, FleetState()))
-    assert wanted("kubernetes", remembered(before), topology="flat").moves
+    assert joining(now.processes) == {"agent-4"}
+    # A founder that was taken away.
+    two = {name: config for name, config in before.items() if name != "agent-3"}
+    assert joining(wanted(kind, remembered(two)).processes) == {"agent-3"}
+    assert wanted(kind, remembered(before), topology="flat").moves
 
 
 async def test_who_renders_into_the_same_folder_gets_the_same_hub(tmp_path):
@@ -63,10 +58,6 @@ async def test_who_renders_into_the_same_folder_gets_the_same_hub(tmp_path):
         source = source_of(fleet("containerapps", bus=bus, agents=[{"name": "agent-{n}", "count": count}]))
         await render_into(source, tmp_path, tmp_path / "home")
     assert json.loads((tmp_path / "parameters.json").read_text("utf-8"))["parameters"]["partitions"]["value"] == 3
-
-
-def test_an_empty_folder_remembers_nothing():
-    assert remembered(kubernetes.configs_in({})) == remembered(containerapps.configs_in({})) == FleetState()
 
 
 @pytest.mark.parametrize(("platform", "name"), [(kubernetes, "kustomization.yaml"), (containerapps, "parameters.json")])

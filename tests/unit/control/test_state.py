@@ -24,18 +24,14 @@ STATE = FleetState(
 )
 
 
-def test_a_state_comes_back_as_it_was_kept(tmp_path: Path) -> None:
+def test_a_state_comes_back_as_it_was_kept_and_only_its_owner_reads_it(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path, "team").make()
     assert (folder.state(), folder.exists, fleets(tmp_path)) == (FleetState(), False, ())
     folder.keep(STATE)
     assert (folder.state(), folder.exists, fleets(tmp_path)) == (STATE, True, ("team",))
-
-
-def test_only_its_owner_reads_what_is_kept(tmp_path: Path) -> None:
-    folder = FleetFolder(tmp_path, "team").make()
-    folder.keep(STATE)
+    with pytest.raises(InvalidInput, match="no manifest was applied"):
+        folder.manifest_text()
     folder.keep_manifest("text", 1)
-
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.path.rglob("*") if path.is_file()} == {0o600}
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.path.rglob("*") if path.is_dir()} == {0o700}
 
@@ -86,11 +82,6 @@ def test_the_last_ten_revisions_are_kept(tmp_path: Path) -> None:
         folder.manifest_text(2)
     folder._revision(3).write_bytes(b"manifest \xff")
     assert folder.manifest_text(3) == "manifest \N{REPLACEMENT CHARACTER}"
-
-
-def test_a_fleet_that_was_never_applied_has_no_manifest(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="no manifest was applied"):
-        FleetFolder(tmp_path, "team").manifest_text()
 
 
 def test_the_lock_names_the_process_that_holds_it(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Which agent `ask` and `learn` mean where fleets run.
 
-`-l`: agents by what they are.
 Who meets somebody else's change of a fleet did nothing wrong, and did not get what they wanted: exit code 1, not 2.
 """
 
@@ -57,15 +56,29 @@ def chosen(home, fleet="", agent="", *, is_looking=False):
     return asyncio.run(choose())
 
 
-def test_without_a_fleet_nothing_is_said(home, capsys):
-    assert chosen(home) is None
-    assert capsys.readouterr().err == ""
+NO_FLEET = "using agent default, which is in no running fleet"
 
 
-def test_an_agent_that_is_ready_is_used_and_named(home, capsys):
-    home("research", ada=False, ben=True)
-    assert chosen(home) == ("research", "ben")
-    assert capsys.readouterr().err == "using agent ben of fleet research\n"
+@pytest.mark.parametrize(
+    ("there", "agent", "used", "told"),
+    [
+        (None, "", None, ""),
+        ({"ada": False, "ben": True}, "", ("research", "ben"), "using agent ben of fleet research\n"),
+        ({"ada": True}, "default", None, NO_FLEET),
+        (
+            {"ada": True, "is_stopped": True},
+            *("", None, f"{NO_FLEET}: research was stopped, hive-mind rollout restart starts it again\n"),
+        ),
+    ],
+    ids=["no fleet", "one that is ready", "an agent of no fleet", "a fleet that was stopped"],
+)
+def test_the_agent_that_is_used_is_named_with_its_fleet(home, capsys, there, agent, used, told):
+    if there:
+        home("research", **there)
+    assert chosen(home, agent=agent) == used
+    written = capsys.readouterr().err
+    assert written.startswith(told)
+    assert bool(written) == bool(told)
 
 
 def test_one_that_is_only_looked_at_need_not_be_ready_but_runs(home):
@@ -78,12 +91,6 @@ def test_one_that_is_only_looked_at_need_not_be_ready_but_runs(home):
     assert chosen(home, is_looking=True) == ("research", "ben")
 
 
-def test_an_agent_of_no_fleet_is_used_as_ever_and_that_is_said(home, capsys):
-    home("research", ada=True)
-    assert chosen(home, agent="default") is None
-    assert "using agent default, which is in no running fleet" in capsys.readouterr().err
-
-
 def test_a_fleet_that_was_stopped_or_died_is_not_used(home):
     home("stopped", ada=True, is_stopped=True)
     assert chosen(home) is None
@@ -91,16 +98,6 @@ def test_a_fleet_that_was_stopped_or_died_is_not_used(home):
     assert chosen(home, agent="ben") is None
     with pytest.raises(CommandError, match=r"fleet died is down .*: hive-mind rollout restart"):
         chosen(home)
-
-
-def test_a_fleet_that_was_stopped_is_told_with_what_starts_it(home, capsys):
-    home("research", ada=True, is_stopped=True)
-
-    assert chosen(home) is None
-    told = capsys.readouterr().err
-    assert told == (
-        "using agent default, which is in no running fleet: research was stopped, hive-mind rollout restart starts it again\n"
-    )
 
 
 def test_of_several_fleets_one_has_to_be_named(home, capsys):
@@ -173,30 +170,21 @@ def test_what_is_about_one_agent_is_asked_of_no_other(error, what, monkeypatch):
     assert [agent for agent, *_ in controller.asked] == ["ada"]
 
 
-def test_where_nobody_else_is_ready_the_error_is_told(monkeypatch):
-    controller = Silent(monkeypatch, GONE[0], AgentView("cy", "starting", False, "q"))
-    with pytest.raises(ProcessSilent, match="no answer"):
-        asyncio.run(FleetAgent(controller, "town", "ada").call("ask"))
-
-
-def test_an_agent_that_shares_nothing_with_it_does_not_answer_for_it(monkeypatch):
-    controller = Silent(monkeypatch, GONE[0], AgentView("cy", "ready", True, "q"), topology="single")
-    with pytest.raises(ProcessSilent, match="no answer"):
+@pytest.mark.parametrize(
+    ("error", "phase", "topology", "told"),
+    [
+        (GONE[0], "starting", "flat", "no answer"),
+        # One that shares nothing with it does not answer for it.
+        (GONE[0], "ready", "single", "no answer"),
+        # A refusal of the agent itself is its own.
+        (BackendTimeout("ada", "its model is late"), "ready", "flat", "its model"),
+    ],
+)
+def test_where_no_other_agent_may_answer_the_error_is_told(error, phase, topology, told, monkeypatch):
+    controller = Silent(monkeypatch, error, AgentView("cy", phase, phase == "ready", "q"), topology=topology)
+    with pytest.raises(type(error), match=told):
         asyncio.run(FleetAgent(controller, "town", "ada").call("ask"))
     assert [agent for agent, *_ in controller.asked] == ["ada"]
-
-
-def test_a_refusal_of_the_agent_itself_is_its_own(monkeypatch):
-    controller = Silent(monkeypatch, BackendTimeout("ada", "its model is late"), AgentView("cy", "ready", True, "q"))
-    with pytest.raises(BackendTimeout, match="its model"):
-        asyncio.run(FleetAgent(controller, "town", "ada").call("ask"))
-
-
-AGENTS = [
-    AgentView("ada", "ready", True, "p1", "north", "sea"),
-    AgentView("bob", "asleep", True, "p1", "south", ""),
-    AgentView("cy", "missing", False, "p2", "north", "land"),
-]
 
 
 @pytest.mark.parametrize("met", [FleetLocked("team", 7), FleetChanged("team", "1 to delete")])

@@ -20,16 +20,27 @@ def fleet(home, name, **state):
     return folder
 
 
-def test_the_only_fleet_needs_no_name(tmp_path):
-    fleet(tmp_path, "research")
-    assert fleets.chosen_fleet(tmp_path, "") == "research"
-
-
-def test_of_several_the_one_that_was_not_stopped_is_meant(tmp_path):
-    fleet(tmp_path, "old", is_stopped=True)
-    fleet(tmp_path, "new")
-    assert fleets.chosen_fleet(tmp_path, "") == "new"
-    assert fleets.chosen_fleet(tmp_path, "old") == "old"
+@pytest.mark.parametrize(
+    ("running", "stopped", "named", "meant"),
+    [
+        (["research"], [], "", "research"),
+        (["new"], ["old"], "", "new"),
+        (["new"], ["old"], "old", "old"),
+        ([], [], "", "hive-mind apply -f"),
+        (["north", "south"], [], "", r"which fleet\? Add --fleet and one of north, south"),
+        (["research"], [], "reserch", r"no fleet 'reserch'.*its fleets: research"),
+    ],
+)
+def test_the_only_fleet_that_was_not_stopped_needs_no_name_and_else_it_is_said_what_there_is(
+    tmp_path, running, stopped, named, meant
+):
+    for name in (*running, *stopped):
+        fleet(tmp_path, name, is_stopped=name in stopped)
+    if meant in (*running, *stopped):
+        assert fleets.chosen_fleet(tmp_path, named) == meant
+    else:
+        with pytest.raises(InvalidInput, match=meant):
+            fleets.chosen_fleet(tmp_path, named)
 
 
 def test_a_manifest_on_standard_input_is_checked_like_one_in_a_file(monkeypatch):
@@ -47,30 +58,12 @@ spec: {agents: [{name: ada, sources: [nowhere.txt], env: {KEY: "${env:TOWN_KEY}"
     assert "nothing is there" in str(refused.value)
 
 
-def test_where_several_could_be_meant_all_are_named(tmp_path):
-    fleet(tmp_path, "north")
-    fleet(tmp_path, "south")
-    with pytest.raises(InvalidInput, match=r"which fleet\? Add --fleet and one of north, south"):
-        fleets.chosen_fleet(tmp_path, "")
-
-
 @pytest.mark.parametrize("command", [["delete"], ["describe", "hive"]])
 def test_a_command_that_takes_the_name_as_an_argument_asks_for_it_alone(tmp_path, command):
     fleet(tmp_path, "north")
     fleet(tmp_path, "south")
     ended = CliRunner().invoke(app, [*command, "--home", str(tmp_path)])
     assert (ended.exit_code, ended.stderr) == (2, "error: which fleet? Add one of north, south\n")
-
-
-def test_a_home_without_fleets_says_how_to_get_one(tmp_path):
-    with pytest.raises(InvalidInput, match="hive-mind apply -f"):
-        fleets.chosen_fleet(tmp_path, "")
-
-
-def test_a_fleet_that_is_not_there_is_told_with_those_that_are(tmp_path):
-    fleet(tmp_path, "research")
-    with pytest.raises(InvalidInput, match=r"no fleet 'reserch'.*its fleets: research"):
-        fleets.chosen_fleet(tmp_path, "reserch")
 
 
 def test_the_shell_is_offered_names(tmp_path, monkeypatch):
@@ -89,12 +82,9 @@ def test_logs_are_those_of_the_process_an_agent_runs_in(tmp_path):
     assert live.processes_of(folder, "") == ["team-0", "team-1"]
     with pytest.raises(InvalidInput, match="'zoe'"):
         live.processes_of(folder, "zoe")
-
-
-def test_logs_of_a_process_that_left_the_fleet_can_still_be_read(tmp_path):
-    folder = fleet(tmp_path, "team", allocation={"ada": {"ada": ("ada",)}})
-    ProcessFiles(folder.path, "ben").log.write_text("2026-01-01 00:00:00,000 INFO ben: finishing\n")
-    assert live.processes_of(folder, "ben") == ["ben"]
+    # Also of one that left the fleet.
+    ProcessFiles(folder.path, "zoe").log.write_text("2026-01-01 00:00:00,000 INFO zoe: finishing\n")
+    assert live.processes_of(folder, "zoe") == ["zoe"]
 
 
 def test_several_logs_that_are_followed_end_alike_when_the_reader_goes_away(tmp_path, monkeypatch):

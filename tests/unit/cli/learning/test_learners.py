@@ -56,7 +56,7 @@ def test_a_text_that_fits_is_one_request_with_all_that_is_known_of_it():
     assert agent.calls == [("learn", {**fields, "whole": False})]
 
 
-def test_a_long_text_goes_in_parts_and_is_counted_as_one(monkeypatch):
+def test_a_long_text_goes_over_a_wire_in_parts_and_is_counted_as_one(monkeypatch):
     monkeypatch.setattr(pieces, "PART_CHARACTERS", 10)
     agent, told = Agent(), []
     text = Content("one\ntwo\nthree\nfour\n", "notes")
@@ -67,16 +67,10 @@ def test_a_long_text_goes_in_parts_and_is_counted_as_one(monkeypatch):
     assert (len(learned["facts"]), learned["added"], learned["skipped"]) == (4, 4, 3)
     assert (learned["missing"], learned["left_out"]) == ("no concept map", {"a question": 3})
     assert told == [(2, 6), (2, 3), (3, 3)]
-
-
-def test_a_long_text_goes_as_one_where_there_is_no_wire(monkeypatch):
-    monkeypatch.setattr(pieces, "PART_CHARACTERS", 10)
-    agent = Agent()
+    # As one where there is no wire.
     agent.fleet = ""
-
-    asyncio.run(Learner(agent).learn(Content("one\ntwo\nthree\nfour\n", "notes"), untold))
-
-    assert [fields["text"] for _, fields in agent.calls] == ["one\ntwo\nthree\nfour\n"]
+    asyncio.run(Learner(agent).learn(text, untold))
+    assert agent.calls[-1][1]["text"] == text.text
 
 
 def test_a_whole_that_goes_in_parts_is_said_to_be_the_whole_when_all_of_it_is_kept(monkeypatch):
@@ -152,16 +146,18 @@ class _Interrupted:
 PIECES = [Piece(name, name, "", lambda _: Document("The ferry leaves at nine.")) for name in ("a.txt", "b.txt", "c.txt")]
 
 
-def test_a_stop_between_files_tells_how_many_are_kept():
+@pytest.mark.parametrize(
+    ("facts_before", "told"),
+    [
+        (0, r"stopped; 1 of 3 files learned, nothing lost"),
+        (5_120, r"stopped; 1 of 3 files and 42 % of b\.txt learned, nothing lost"),
+    ],
+)
+def test_a_stop_between_files_or_within_one_tells_how_far_it_came(facts_before: int, told: str):
     tally = Tally()
-    with pytest.raises(Stopped, match=r"stopped; 1 of 3 files learned, nothing lost"):
-        asyncio.run(learn_all(Learner(_Interrupted()), PIECES, tally, lambda *_: None))
+    with pytest.raises(Stopped, match=told):
+        asyncio.run(learn_all(Learner(_Interrupted(facts_before)), PIECES, tally, lambda *_: None))
     assert [file["file"] for file in tally.learned] == ["a.txt"]
-
-
-def test_a_stop_within_a_file_tells_how_far_it_came():
-    with pytest.raises(Stopped, match=r"stopped; 1 of 3 files and 42 % of b\.txt learned, nothing lost"):
-        asyncio.run(learn_all(Learner(_Interrupted(5_120)), PIECES, Tally(), lambda *_: None))
 
 
 def test_one_that_answers_nothing_before_the_first_file_is_named_with_it(capsys: pytest.CaptureFixture[str]):
@@ -177,15 +173,14 @@ def test_one_that_answers_nothing_before_the_first_file_is_named_with_it(capsys:
 TOLD = {"file": "a.txt", "facts": 2, "added": 2, "confirmed": 0, "former": 0, "unsure": 0, "left_out": {"a question": 1}}
 
 
-def test_where_no_lines_are_asked_for_nothing_is_said_of_them(capsys: pytest.CaptureFixture[str]) -> None:
-    show_learned([TOLD])
-    assert capsys.readouterr().out == "a.txt: 2 facts, 2 of them new; left out: 1 question\n"
-
-
-def test_of_many_lines_the_first_are_shown_and_how_to_get_all_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_many_lines_that_are_asked_for_the_first_are_shown_and_how_to_get_all_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     kept = [{"what": "kept", "text": f"fact {number}"} for number in range(300_000)]
     left = [{"what": "left out (a question)", "text": f"why {number}?"} for number in range(101)]
 
+    show_learned([TOLD])
+    assert capsys.readouterr().out == "a.txt: 2 facts, 2 of them new; left out: 1 question\n"
     show_learned([{**TOLD, "lines": [*kept, *left]}])
 
     shown = capsys.readouterr().out

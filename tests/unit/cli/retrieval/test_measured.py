@@ -28,15 +28,12 @@ def test_what_ndcg_takes_for_harmless_is_seen(capsys):
 
 
 def test_the_questions_that_go_worst_come_first(capsys):
+    assert questions_of(evaluation("r")).startswith("1 held-out question, ")
     show_questions(evaluation("rst", "DE", "r"), 2)
 
     told = lines(capsys)
     assert "Where it goes worst" in told
     assert [line.split()[0] for line in told[-2:]] == ["q2", "q3"]
-
-
-def test_one_question_is_one_question():
-    assert questions_of(evaluation("r")).startswith("1 held-out question, ")
 
 
 def test_programs_get_everything_as_json():
@@ -62,11 +59,6 @@ def test_a_comparison_says_what_moved_and_which_distractors_went(capsys):
     assert "relevant r: 2 → 1" in told
     plain = msgspec.json.decode(msgspec.json.encode(plain_comparison(found)))
     assert (plain["moves"][0]["went"], plain["more_distractors"]) == (["D", "E"], -2)
-
-
-def test_only_some_of_many_moves_are_listed_and_how_to_see_all_is_said(capsys):
-    found = compare(evaluation("D", "E", "D", name="old"), evaluation("r", "s", "t", name="new"))
-
-    show_comparison(found, 1, can_show_more=True)
-
+    # Of many moves some are listed, and how to see all is said.
+    show_comparison(compare(evaluation("D", "E", "D", name="old"), evaluation("r", "s", "t", name="new")), 1, can_show_more=True)
     assert "2 more questions moved; see them with --moves 3" in lines(capsys)

@@ -18,30 +18,18 @@ def test_the_workspace_is_in_the_home_folder_unless_another_one_is_named(tmp_pat
     assert folder_of(tmp_path / "search") == tmp_path / "search"
 
 
-def test_without_a_name_the_active_configuration_is_meant(tmp_path):
-    here = workspace(tmp_path, active='{"config": "v1"}')
-    (tmp_path / "configs" / "v2.json").write_text('{"name": "v2", "collection": "kb"}')
-
-    assert config_of(here, "").name == "v1"
-    assert config_of(here, "active").name == "v1"
-    assert config_of(here, "v2").name == "v2"
-
-
-def test_where_nothing_is_active_the_only_one_is_meant_and_of_two_one_has_to_be_named(tmp_path):
+def test_a_configuration_is_meant_by_its_name_or_file_or_else_the_active_or_only_one(tmp_path):
     here = workspace(tmp_path)
     assert config_of(here, "").name == "v1"
+    assert known(here, str(tmp_path / "configs" / "v1.json")) == "v1"
+    with pytest.raises(InvalidInput, match="did you mean v1"):
+        known(here, "v11")
 
     (tmp_path / "configs" / "v2.json").write_text('{"name": "v2", "collection": "kb"}')
     with pytest.raises(InvalidInput, match="there are v1, v2"):
         config_of(here, "")
-
-
-def test_a_configuration_may_be_given_by_its_file(tmp_path):
-    here = workspace(tmp_path)
-
-    assert known(here, str(tmp_path / "configs" / "v1.json")) == "v1"
-    with pytest.raises(InvalidInput, match="did you mean v1"):
-        known(here, "v11")
+    (tmp_path / "configs" / "active.json").write_text('{"config": "v1"}')
+    assert [config_of(here, name).name for name in ("", "active", "v2")] == ["v1", "v1", "v2"]
 
 
 def test_what_is_wrong_with_a_file_keeps_it_from_being_measured_and_what_is_odd_is_said(tmp_path, capsys):

@@ -62,17 +62,13 @@ def test_an_empty_home_gets_everything(home: Path, archive: Path, tmp_path: Path
     assert [path.name for path in to.iterdir() if path.name.startswith(".")] == []
 
 
-async def test_an_imported_fleet_was_of_no_other_topology_before(archive: Path, tmp_path: Path) -> None:
+async def test_an_imported_fleet_was_of_no_other_topology_before_and_its_agents_are_taken(archive: Path, tmp_path: Path) -> None:
     await import_(archive, tmp_path / "home")
     async with HiveController.open(tmp_path / "home", "town") as controller:
         plan = await controller.plan(read_text(manifest(), tmp_path, "manifest"))
     assert [one.why for one in plan.actions if one.kind == "move"] == [
         "it was restored from an archive, so its hive is founded anew"
     ]
-
-
-async def test_agents_of_an_imported_fleet_are_taken_before_it_is_applied(archive: Path, tmp_path: Path) -> None:
-    await import_(archive, tmp_path / "home")
     async with HiveController.open(tmp_path / "home", "village") as controller:
         with pytest.raises(ManifestError, match="fleet 'town' has ann, ben already"):
             await controller.plan(read_text(manifest(name="village"), tmp_path, "manifest"))
@@ -132,24 +128,20 @@ def running(home: Path, tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_an_agent_that_runs_is_asked(home: Path, tmp_path: Path) -> None:
+def test_an_agent_that_runs_is_asked_and_one_that_was_said_to_run_and_does_not_is_read(home: Path, tmp_path: Path) -> None:
     asked: list[tuple[str, str]] = []
+    exported_lines, there = exported(home, "ann"), running(home, tmp_path)
 
     async def call(agent: str, what: str, **_: object) -> Any:
         asked.append((agent, what))
         return {"lines": exported_lines}
 
-    exported_lines = exported(home, "ann")
-
-    assert run(export(running(home, tmp_path), "town", tmp_path / "a.zip", call=call)).lines == 4
-    assert asked == [("ann", "export")]
-
-
-def test_one_that_was_said_to_run_and_does_not_is_read(home: Path, tmp_path: Path) -> None:
-    async def call(*_: Any, **__: Any) -> Any:
+    async def gone(*_: Any, **__: Any) -> Any:
         raise BackendUnavailable("local", "it is not running")
 
-    assert run(export(running(home, tmp_path), "town", tmp_path / "a.zip", call=call)).lines == 4
+    assert run(export(there, "town", tmp_path / "a.zip", call=call)).lines == 4
+    assert asked == [("ann", "export")]
+    assert run(export(there, "town", tmp_path / "b.zip", call=gone)).lines == 4
 
 
 def test_a_memory_that_somebody_has_open_is_archived_as_it_is_then(home: Path, tmp_path: Path) -> None:
@@ -162,14 +154,12 @@ def test_a_memory_that_somebody_has_open_is_archived_as_it_is_then(home: Path, t
     assert run(play()) == run(export(there, "town", tmp_path / "b.zip")).lines
 
 
-def test_there_has_to_be_a_fleet(home: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="no fleet 'city'"):
-        run(export(home, "city", tmp_path / "a.zip"))
-    with pytest.raises(InvalidInput, match="can't be written"):
-        run(export(home, "town", tmp_path / "nowhere" / "a.zip"))
-
-
-def test_a_file_of_a_fleet_that_can_not_be_read_is_the_one_that_is_named(home: Path, tmp_path: Path) -> None:
+def test_there_has_to_be_a_fleet_and_a_file_of_it_that_can_not_be_read_is_the_one_that_is_named(
+    home: Path, tmp_path: Path
+) -> None:
+    for name, file, why in (("city", "a.zip", "no fleet 'city'"), ("town", "nowhere/a.zip", "can't be written")):
+        with pytest.raises(InvalidInput, match=why):
+            run(export(home, name, tmp_path / file))
     there = running(home, tmp_path)
     for file in ("manifest.yaml", "state.json"):
         path = there / "fleets" / "town" / file

@@ -22,18 +22,6 @@ def read(tmp_path):
     return read_here
 
 
-def test_a_source_outside_is_taken_where_its_whole_path_is_written(read, tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "a.txt").write_text("The ferry leaves at nine.")
-    assert read(one_agent(f"name: ada, sources: ['{tmp_path}/elsewhere/*.txt']"))
-
-
-def test_dots_that_stay_in_the_folder_are_fine(read, tmp_path):
-    (tmp_path / "texts").mkdir()
-    (tmp_path / "a.txt").write_text("The ferry leaves at nine.")
-    assert read(one_agent("name: ada, sources: [texts/../a.txt, ./a.txt]"))
-
-
 def test_references_that_lead_somewhere_are_fine(read, tmp_path, monkeypatch):
     monkeypatch.setenv("REDIS_PASSWORD", "anything")
     (tmp_path / "prompt.md").write_text("Be brief.")
@@ -42,36 +30,44 @@ def test_references_that_lead_somewhere_are_fine(read, tmp_path, monkeypatch):
     assert "anything" not in repr(source)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:5672", "emulator:5672"])
-def test_an_emulator_may_be_both_buses(read, host):
-    assert read(within(f"  bus: {{url: 'servicebus://{host}/hive', searches: 'eventhubs://{host}/searches'}}\n"))
+EMULATED = "  bus: {{url: 'servicebus://{host}/hive', searches: 'eventhubs://{host}/searches'}}\n"
+TWO_SPACES = "  bus: {url: 'servicebus://a.servicebus.windows.net/h', searches: 'eventhubs://b.servicebus.windows.net/s'}\n"
+CLOUD = "  platform: {kind: kubernetes, image: a/b}\n  bus: {url: 'rediss://r.example', credential: '${env:ONLY_THERE}'}\n"
+CONNECTING = "Endpoint=sb://a.example/;SharedAccessKeyName=hive;SharedAccessKey=${env:SAS}"
+GROUPS = "  topology: {kind: federated, groups: [{name: n}, {name: s}]}\n"
 
 
-def test_two_namespaces_are_two_buses(read):
-    urls = "url: 'servicebus://a.servicebus.windows.net/h', searches: 'eventhubs://b.servicebus.windows.net/s'"
-    assert read(within(f"  bus: {{{urls}}}\n"))
+@pytest.mark.parametrize(
+    "text",
+    [
+        one_agent("name: ada, sources: ['FOLDER/elsewhere/*.txt']"),
+        one_agent("name: ada, sources: [elsewhere/../a.txt, ./a.txt]"),
+        *(within(EMULATED.format(host=host)) for host in ("127.0.0.1:5672", "emulator:5672")),
+        within(TWO_SPACES),
+        # What containers find in their own world is not looked for in this one.
+        within(CLOUD),
+        within(f"  bus: {{url: 'servicebus://a.example/hive', credential: '{CONNECTING}'}}\n"),
+        *(one_agent(f"name: ada, prompt: '{prompt}'") for prompt in ("Never say a password.", "The token is counted.")),
+        *(one_agent(f"name: ada, prompt: '{prompt}'") for prompt in ("Cost: $5 {net}", "$${env:X} stays")),
+        # Agents without a group fill those that have none.
+        HEAD + GROUPS + "  agents:\n    - {name: 'r-{n}', count: 2}\n",
+        # Three replicas by default need no three nodes.
+        within("  topology: sharded\n"),
+        *map(within, ("  judge: {facts: off}\n", "  identity: off\n", '  identity: "off"\n')),
+    ],
+)
+def test_what_contradicts_nothing_and_is_there_is_taken(text, read, tmp_path, monkeypatch):
+    monkeypatch.setenv("SAS", "x")
+    (tmp_path / "elsewhere").mkdir()
+    for file in (tmp_path / "a.txt", tmp_path / "elsewhere" / "a.txt"):
+        file.write_text("The ferry leaves at nine.")
+    assert read(text.replace("FOLDER", str(tmp_path)))
 
 
 def test_a_variable_that_is_empty_counts_as_forgotten(read, monkeypatch):
     monkeypatch.setenv("REDIS_PASSWORD", "")
     with pytest.raises(ManifestError, match="REDIS_PASSWORD"):
         read(within("  bus: rediss://:${env:REDIS_PASSWORD}@r.example:6379\n"))
-
-
-def test_what_containers_find_in_their_own_world_is_not_looked_for_in_this_one(read):
-    cloud = "  platform: {kind: kubernetes, image: a/b}\n  bus: {url: 'rediss://r.example', credential: '${env:ONLY_THERE}'}\n"
-    assert read(within(cloud))
-
-
-def test_a_connection_string_may_hold_its_key_by_reference(read, monkeypatch):
-    monkeypatch.setenv("SAS", "x")
-    text = "Endpoint=sb://a.example/;SharedAccessKeyName=hive;SharedAccessKey=${env:SAS}"
-    assert read(within(f"  bus: {{url: 'servicebus://a.example/hive', credential: '{text}'}}\n"))
-
-
-@pytest.mark.parametrize("prompt", ["Never say a password.", "The token is counted.", "Cost: $5 {net}", "$${env:X} stays"])
-def test_ordinary_words_are_no_secret_and_no_reference(prompt, read):
-    assert read(one_agent(f"name: ada, prompt: '{prompt}'"))
 
 
 def test_variables_that_say_values_are_taken_and_others_where_the_person_allows_them(read, monkeypatch):
@@ -122,24 +118,10 @@ def test_all_agents_in_one_process_may_share_its_memory(read):
         read(within("  bus: memory\n  platform: {agentsPerProcess: 2}\n", AGENTS + "    - {name: ben, env: {A: b}}\n"))
 
 
-def test_agents_without_a_group_fill_groups_that_have_none(read):
-    groups = "  topology: {kind: federated, groups: [{name: n}, {name: s}]}\n"
-    assert read(HEAD + groups + "  agents:\n    - {name: 'r-{n}', count: 2}\n")
-
-
-def test_three_replicas_by_default_need_no_three_nodes(read):
-    assert read(within("  topology: sharded\n"))
-
-
 def test_a_template_is_told_once_however_often_it_clashes(read):
     with pytest.raises(ManifestError) as refused:
         read(HEAD + "  agents:\n" + "    - {name: 'r-{n}', count: 500}\n" * 2)
     assert len(refused.value.problems) == 1
-
-
-@pytest.mark.parametrize("spec", ["  judge: {facts: off}\n", "  identity: off\n", '  identity: "off"\n'])
-def test_off_may_be_written_as_it_is(spec, read):
-    assert read(within(spec))
 
 
 def write(folder: Path, *names: str) -> None:
@@ -207,18 +189,17 @@ def test_a_digest_changes_with_the_bytes_of_the_file(tmp_path: Path) -> None:
     assert reader.read({"ada": ["a.md"]}, tmp_path)["ada"] == before
 
 
-def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("limit", "pattern", "told"),
+    [("FILES_MAX", ".", "3 files are more than 2"), ("_ENTRIES_MAX", "**/*.txt", "name a smaller one")],
+)
+def test_too_many_files_and_a_whole_disk_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, pattern: str, told: str
+) -> None:
     write(tmp_path, "a.md", "b.md", "c.md")
-    monkeypatch.setattr(sources, "FILES_MAX", 2)
-    with pytest.raises(InvalidInput, match="3 files are more than 2"):
-        found(tmp_path, ".")
-
-
-def test_looking_through_a_whole_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, "a.md", "b.md", "c.md")
-    monkeypatch.setattr(sources, "_ENTRIES_MAX", 2)
-    with pytest.raises(InvalidInput, match="name a smaller one"):
-        found(tmp_path, "**/*.txt")
+    monkeypatch.setattr(sources, limit, 2)
+    with pytest.raises(InvalidInput, match=told):
+        found(tmp_path, pattern)
 
 
 def test_a_file_whose_name_can_not_be_kept_is_told(tmp_path: Path) -> None:

@@ -28,18 +28,23 @@ def several(count, per_process, **spec):
     return counted(count, platform={"agentsPerProcess": per_process}, **spec)
 
 
-def test_by_default_process_node_and_agent_are_called_alike():
-    assert placed(counted(2)).processes == {n: {n: (n,)} for n in ("reader-1", "reader-2")}
+GROUPS = {"kind": "federated", "groups": [{"name": "north"}, {"name": "south"}]}
 
 
-def test_a_bus_in_memory_makes_one_process_called_like_the_fleet():
-    assert placed(several(3, 3, bus="memory:")).processes == {"demo": {"demo": ("reader-1", "reader-2", "reader-3")}}
-
-
-def test_one_process_of_a_federated_hive_has_a_node_for_each_group():
-    topology = {"kind": "federated", "groups": [{"name": "north"}, {"name": "south"}]}
-    manifest = counted(3, topology=topology, platform="inprocess")
-    assert placed(manifest).processes == {"demo": {"north": ("reader-1", "reader-3"), "south": ("reader-2",)}}
+@pytest.mark.parametrize(
+    ("manifest", "processes"),
+    [
+        (counted(2), {n: {n: (n,)} for n in ("reader-1", "reader-2")}),
+        (several(3, 3, bus="memory:"), {"demo": {"demo": ("reader-1", "reader-2", "reader-3")}}),
+        (
+            counted(3, topology=GROUPS, platform="inprocess"),
+            {"demo": {"north": ("reader-1", "reader-3"), "south": ("reader-2",)}},
+        ),
+    ],
+    ids=["one agent each", "a bus in memory", "federated in one process"],
+)
+def test_processes_and_nodes_are_called_like_their_agent_the_fleet_or_a_group(manifest, processes):
+    assert placed(manifest).processes == processes
 
 
 @pytest.mark.parametrize(("agents", "shards", "nodes"), [(12, None, 4), (3, None, 3), (12, 5, 5), (3, 5, 3)])
@@ -53,23 +58,27 @@ def test_one_process_of_a_sharded_hive_has_several_nodes(agents, shards, nodes):
     assert max(held) - min(held) <= 1
 
 
-def test_agents_that_share_nothing_can_still_share_a_process():
-    assert hosts(placed(several(3, 10, topology="single"))) == {"demo": ["reader-1", "reader-2", "reader-3"]}
-    assert sizes(placed(several(3, 2, topology="single"))) == [1, 2]
+NORTH_AND_SOUTH = [{"name": name, "group": {"n": "north", "s": "south"}[name[0]]} for name in ("n0", "n1", "n2", "s0", "s1")]
 
 
-def test_processes_are_filled_and_numbered_from_zero():
-    assert hosts(placed(several(5, 2))) == {
-        "demo-0": ["reader-1", "reader-2"],
-        "demo-1": ["reader-3", "reader-4"],
-        "demo-2": ["reader-5"],
-    }
-
-
-def test_a_process_has_agents_of_one_group_only():
-    agents = [{"name": f"n{k}", "group": "north"} for k in range(3)] + [{"name": f"s{k}", "group": "south"} for k in range(2)]
-    manifest = manifest_of({"topology": "federated", "agents": agents, "platform": {"agentsPerProcess": 2}})
-    assert hosts(placed(manifest)) == {"north-0": ["n0", "n1"], "north-1": ["n2"], "south-0": ["s0", "s1"]}
+@pytest.mark.parametrize(
+    ("manifest", "agents"),
+    [
+        (several(3, 10, topology="single"), {"demo": ["reader-1", "reader-2", "reader-3"]}),
+        (several(3, 2, topology="single"), {"demo-0": ["reader-1", "reader-2"], "demo-1": ["reader-3"]}),
+        (
+            several(5, 2),
+            {"demo-0": ["reader-1", "reader-2"], "demo-1": ["reader-3", "reader-4"], "demo-2": ["reader-5"]},
+        ),
+        # A process has agents of one group only.
+        (
+            manifest_of({"topology": "federated", "agents": NORTH_AND_SOUTH, "platform": {"agentsPerProcess": 2}}),
+            {"north-0": ["n0", "n1"], "north-1": ["n2"], "south-0": ["s0", "s1"]},
+        ),
+    ],
+)
+def test_processes_are_filled_and_numbered_from_zero(manifest, agents):
+    assert hosts(placed(manifest)) == agents
 
 
 def test_a_single_process_with_different_variables_is_refused():

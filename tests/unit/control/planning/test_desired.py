@@ -22,30 +22,22 @@ def test_references_stay_references_and_files_are_named_from_everywhere():
     assert config.agents[0].prompt == "${file:/manifests/prompts/ada.md}"
     assert config.env == {"KEY": "${env:KEY}", "PATH_": "${file:/etc/key}"}
     assert config.models.llm_key == "${file:/manifests/key}"
-
-
-def test_what_only_looks_like_a_reference_stays_as_it_is():
+    # What only looks like one.
     assert wanted(BASE | agents_with(prompt="$${file:x}")).processes["ada"].agents[0].prompt == "$${file:x}"
 
 
-def test_several_processes_without_a_bus_need_a_server_of_their_own():
+def test_several_processes_without_a_bus_need_a_server_of_their_own_unless_they_share_nothing():
     several, one = wanted({"agents": [{"name": "ada"}, {"name": "bob"}]}), wanted({"agents": [{"name": "ada"}]})
     assert several.needs_redis
     assert several.processes["ada"].bus.credential == "${file:/home/fleets/demo/redis/password}"
     assert not one.needs_redis
     assert one.processes["ada"].bus.url == "memory:"
-
-
-def test_one_process_that_is_left_over_stays_where_others_can_still_tell_it_something():
+    alone = wanted({"topology": "single", "agents": [{"name": "ada"}, {"name": "bob"}]})
+    assert (alone.needs_redis, alone.hive.founders) == (False, {})
+    # One that is left over stays where others can still tell it something.
     fleet = SimulatedFleet()
     fleet.apply(counted(2))
     assert fleet.desired(counted(1)).needs_redis
-
-
-def test_agents_that_share_nothing_need_no_bus():
-    found = wanted({"topology": "single", "agents": [{"name": "ada"}, {"name": "bob"}]})
-    assert not found.needs_redis
-    assert found.hive.founders == {}
 
 
 def test_where_facts_are_judged_the_desk_is_a_moderator_so_what_people_say_there_holds_for_all():

@@ -104,10 +104,6 @@ def test_the_schemas_would_tell_a_wrong_key():
         kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
 
 
-def test_rendering_twice_gives_the_same_bytes():
-    assert rendered(SECRETIVE) == rendered(SECRETIVE)
-
-
 def test_each_process_is_one_pod_with_a_disk_of_its_own_that_outlives_it():
     sets = objects(rendered(fleet()), "StatefulSet")
 
@@ -129,15 +125,6 @@ def test_a_worker_is_told_where_its_folders_are_in_the_container():
         assert {"/var/lib/hive-mind", "/run/hive-mind", "/etc/hive-mind", "/tmp"} <= mounted  # noqa: S108 - a path in the pod
         assert container["args"] == ["agent", "--config", "/etc/hive-mind/worker.json"]
         assert {"name": "HIVE_MIND_HTTP_HOST", "value": "0.0.0.0"} in container["env"]  # noqa: S104 - of the pod
-
-
-def test_every_mount_has_a_volume_and_every_volume_a_mount():
-    for name in MANIFESTS:
-        for one in objects(rendered_example(name), "StatefulSet"):
-            spec = one["spec"]["template"]["spec"]
-            claims = [claim["metadata"]["name"] for claim in one["spec"].get("volumeClaimTemplates", ())]
-            volumes = [volume["name"] for volume in spec["volumes"]] + claims
-            assert sorted(volumes) == sorted(mount["name"] for mount in spec["containers"][0]["volumeMounts"])
 
 
 def test_secrets_are_references_and_their_values_are_in_no_file(monkeypatch):
@@ -173,17 +160,13 @@ def test_files_that_are_referred_to_are_mounted_from_a_secret_and_not_read(monke
     assert "=/run/secrets/embed" in files["kustomization.yaml"]
 
 
-def test_sources_are_looked_for_in_the_image_where_the_manifest_has_them():
+def test_sources_are_looked_for_in_the_image_where_the_manifest_has_them_and_others_are_refused():
     files = rendered(SECRETIVE, {"ada": (SourceConfig(str(FOLDER / "notes/pump.md"), "0" * 64),)})
     config = next(config_in(one) for one in objects(files, "ConfigMap") if one["metadata"]["name"] == "works-ada")
     assert config.agents[0].sources == (SourceConfig("/sources/notes/pump.md", "0" * 64),)
     assert "/sources" in files["kustomization.yaml"]
-
-
-def test_a_source_outside_the_manifests_folder_is_refused():
-    learned = {"ada": (SourceConfig("/etc/passwd", "0" * 64),)}
     with pytest.raises(ManifestError, match="not below the folder"):
-        rendered(SECRETIVE, learned)
+        rendered(SECRETIVE, {"ada": (SourceConfig("/etc/passwd", "0" * 64),)})
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
@@ -209,30 +192,33 @@ def test_no_pod_may_do_more_than_it_must(name):
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
-def test_selectors_find_the_pods_they_mean(name):
+def test_selectors_find_the_pods_they_mean_and_every_mount_its_volume(name):
     files = rendered_example(name)
+    # Which is the same each time.
+    assert rendered(MANIFESTS[name]) == files
     service, policy, budget = (objects(files, kind)[0]["spec"] for kind in ("Service", "NetworkPolicy", "PodDisruptionBudget"))
     for one in objects(files, "StatefulSet"):
         labels = one["spec"]["template"]["metadata"]["labels"].items()
         selectors = [service["selector"], policy["podSelector"]["matchLabels"], budget["selector"]["matchLabels"]]
         assert all(set(selector.items()) <= set(labels) for selector in (*selectors, one["spec"]["selector"]["matchLabels"]))
         assert one["spec"]["serviceName"] == objects(files, "Service")[0]["metadata"]["name"]
+        pod = one["spec"]["template"]["spec"]
+        claims = [claim["metadata"]["name"] for claim in one["spec"].get("volumeClaimTemplates", ())]
+        volumes = [volume["name"] for volume in pod["volumes"]] + claims
+        assert sorted(volumes) == sorted(mount["name"] for mount in pod["containers"][0]["volumeMounts"])
         assert {"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"} <= set(
             one["metadata"]["labels"]
         )
 
 
-def test_probes_ask_whether_it_lives_and_whether_it_is_ready():
-    container = pods(rendered(fleet()))[0]["spec"]["containers"][0]
+def test_probes_ask_whether_it_lives_and_whether_it_is_ready_and_it_has_longer_to_stop_than_to_finish():
+    (pod, *_) = pods(rendered(fleet(platform={"kind": "kubernetes", "image": IMAGE, "stopTimeoutS": 90})))
+    assert pod["spec"]["terminationGracePeriodSeconds"] > 90
+    container = pod["spec"]["containers"][0]
     asked = {name: container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert asked["livenessProbe"] == asked["startupProbe"] == {"path": "/healthz", "port": "http"}
     assert asked["readinessProbe"] == {"path": "/readyz", "port": "http"}
     assert container["ports"] == [{"name": "http", "containerPort": 8080, "protocol": "TCP"}]
-
-
-def test_a_worker_has_longer_to_stop_than_it_is_given_to_finish():
-    manifest = fleet(platform={"kind": "kubernetes", "image": IMAGE, "stopTimeoutS": 90})
-    assert pods(rendered(manifest))[0]["spec"]["terminationGracePeriodSeconds"] > 90
 
 
 def ports_out(manifest: Mapping[str, Any]) -> list[Any]:
@@ -244,13 +230,10 @@ def ports_out(manifest: Mapping[str, Any]) -> list[Any]:
     return [port["port"] for port in world["ports"]] if "ports" in world else ["any"]
 
 
-def test_pods_reach_a_bus_where_it_is_registered(monkeypatch):
+def test_pods_reach_names_and_their_bus_as_it_is_registered_and_nothing_calls_them_unasked(monkeypatch):
     monkeypatch.setitem(SCHEMES, "pigeon", BusScheme("pigeon://loft", (7000, 7001), encrypted="pigeons"))
     assert ports_out(fleet(bus="pigeons://loft.example.com")) == [7000, 7001]
     assert ports_out(fleet(bus="pigeons://loft.example.com:7777")) == [7001, 7777]
-
-
-def test_pods_reach_names_and_their_bus_and_nothing_calls_them_unasked():
     assert ports_out(fleet()) == [6380]
     assert ports_out(fleet(bus="rediss://redis.example.com")) == [6379]
     assert ports_out(fleet(bus="servicebus://works.servicebus.windows.net/hive-events")) == [443, 5671]
@@ -338,8 +321,6 @@ def test_labels_of_the_manifest_become_annotations_of_objects_and_restart_nobody
     assert all(one["metadata"]["annotations"] == {"hive-mind.io/owner": "Ines R."} for one in objects(labelled))
     assert pods(plain) == pods(labelled)
     assert "metadata.labels" in refused(fleet() | {"metadata": {"name": "works", "labels": {"my owner": "Ines"}}})[0]
-
-
-def test_what_no_container_can_do_is_told_with_its_place():
+    # What no container can do is told with its place, too.
     mixed = fleet(agents=[{"name": "ada", "env": {"HEADER": "Bearer ${env:TOKEN}"}}, {"name": "ben"}])
     assert "one ${env:…}" in refused(mixed)[0]

@@ -87,23 +87,16 @@ def test_what_is_no_text_and_what_is_no_file_harms_nobody(log: Path, tmp_path: P
 
 
 def test_who_follows_hears_the_last_lines_and_then_what_comes(log: Path) -> None:
-    written(log, "one", "two", "three")
+    written(log, "none", "one", "two", "thr", end="")
 
     async def more() -> None:
+        written(log, "ee")
         written(log, "fo", end="")
         await asyncio.sleep(0)
         written(log, "ur", "five")
 
-    assert heard(log, count=4, lines=2, meanwhile=more) == ["two", "three", "four", "five"]
-
-
-def test_a_line_that_is_not_finished_is_heard_when_it_is(log: Path) -> None:
-    written(log, "one", "tw", end="")
-
-    async def more() -> None:
-        written(log, "o")
-
-    assert heard(log, count=2, meanwhile=more) == ["one", "two"]
+    # A line that is not finished is heard when it is.
+    assert heard(log, count=5, lines=2, meanwhile=more) == ["one", "two", "three", "four", "five"]
 
 
 def test_a_log_that_begins_later_is_heard_from_its_first_line(log: Path) -> None:

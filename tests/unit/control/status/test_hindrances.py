@@ -70,13 +70,10 @@ def name_in_fact(phase: Phase, error: str, **node: Any) -> list[str]:
     return list(shortcomings(cast(Desired, SimpleNamespace(processes={"ada": None})), {"ada": seen}, Plan(())))
 
 
-def test_the_reason_is_told_before_what_follows_from_it() -> None:
+def test_the_reason_where_it_is_known_is_told_before_what_follows_from_it() -> None:
     assert name_in_fact("starting", "redis: not reachable") == [
         "ada is starting: redis: not reachable",
         "node ada is not ready",
         "agent ada is starting",
     ]
-
-
-def test_where_no_reason_is_known_what_is_not_ready_is_named() -> None:
     assert name_in_fact("starting", "", is_ready=True) == ["agent ada is starting"]
