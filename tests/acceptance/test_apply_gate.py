@@ -65,30 +65,23 @@ def town(tmp_path: Path) -> Town:
     return Town(tmp_path)
 
 
-def test_the_first_apply_has_nothing_to_fall_behind(town: Town):
-    ended = town.gate(FLAT)
-    assert ended.code == 0
-    assert "nothing was applied before" in ended.err
-    assert not town.has_measured
-
-
-def test_what_changes_nothing_that_is_found_asks_nothing(town: Town):
+def test_the_first_apply_has_nothing_to_fall_behind_and_what_changes_nothing_that_is_found_asks_nothing(town: Town):
+    first = town.gate(FLAT)
+    assert (first.code, "nothing was applied before" in first.err, town.has_measured) == (0, True, False)
     town.applied(FLAT)
-    ended = town.gate(FLAT, "gossip: {periodS: 5}")
-    assert ended.code == 0
-    assert "topology, ranking and embedding stay as they are, so nothing was asked" in ended.err
-    assert not town.has_measured
-
-
-def test_what_no_arm_measures_is_named(town: Town):
-    town.applied(FLAT)
-    ended = town.gate(FLAT, "promotion: {confidenceMin: 0.5}", "lifecycle: {forget: true}")
-    assert ended.code == 0
-    assert "--gate does not measure spec.promotion.confidenceMin: 0.3 → 0.5" in ended.err
-    assert "--gate does not measure spec.lifecycle.forget: false → true" in ended.err
+    same = town.gate(FLAT, "gossip: {periodS: 5}")
+    assert (same.code, town.has_measured) == (0, False)
+    assert "topology, ranking and embedding stay as they are, so nothing was asked" in same.err
+    # What no arm measures is named.
+    unmeasured = town.gate(FLAT, "promotion: {confidenceMin: 0.5}", "lifecycle: {forget: true}")
+    assert unmeasured.code == 0
+    assert "--gate does not measure spec.promotion.confidenceMin: 0.3 → 0.5" in unmeasured.err
+    assert "--gate does not measure spec.lifecycle.forget: false → true" in unmeasured.err
 
 
 def test_another_topology_that_finds_the_same_passes_with_the_evidence(town: Town):
+    # An experiment for a gate need name no arms.
+    (town.folder / "gate.yaml").write_text("name: gate\ndata: [{name: demo, format: demo}]\n")
     town.applied(FLAT)
     ended = town.gate(SHARDED)
 
@@ -107,37 +100,32 @@ def test_agents_that_share_nothing_can_not_be_judged(town: Town):
     assert not ended.out
 
 
-def test_data_without_labels_can_not_be_judged(town: Town):
-    town.applied(FLAT)
-    (town.folder / "gate.yaml").write_text(EXPERIMENT.replace("format: demo", "format: jsonl, path: notes"))
-    notes = town.folder / "notes"
-    notes.mkdir()
-    (notes / "notes.corpus.jsonl").write_text('{"_id": "d1", "text": "The pump is red."}\n')
-    (notes / "notes.queries.jsonl").write_text('{"_id": "q1", "text": "Which colour has the pump?", "qrels": {}}\n')
-
-    ended = town.gate(SHARDED)
-
-    assert ended.code == 2
-    assert "--gate can't judge, so nothing was changed" in ended.err
-    assert "none of ndcg, distractors is defined for any question: the data has no labels for them" in ended.err
-    assert not ended.out
+def notes(folder: Path, qrels: str) -> None:
+    """A data set of one question."""
+    (folder / "notes").mkdir()
+    (folder / "notes" / "notes.corpus.jsonl").write_text('{"_id": "d1", "text": "The pump is red."}\n')
+    question = f'{{"_id": "q1", "text": "Which colour has the pump?", "qrels": {qrels}}}\n'
+    (folder / "notes" / "notes.queries.jsonl").write_text(question)
 
 
-def test_data_sets_may_lie_elsewhere(town: Town, tmp_path_factory: pytest.TempPathFactory):
+def test_data_that_is_not_there_or_has_no_labels_can_not_be_judged_and_it_may_lie_elsewhere(
+    town: Town, tmp_path_factory: pytest.TempPathFactory
+):
     town.applied(FLAT)
     (town.folder / "gate.yaml").write_text(EXPERIMENT.replace("format: demo", "format: jsonl, path: notes"))
     elsewhere = tmp_path_factory.mktemp("data")
-    notes = elsewhere / "notes"
-    notes.mkdir()
-    (notes / "notes.corpus.jsonl").write_text('{"_id": "d1", "text": "The pump is red."}\n')
-    (notes / "notes.queries.jsonl").write_text('{"_id": "q1", "text": "Which colour has the pump?", "qrels": {"d1": 1}}\n')
+    notes(elsewhere, '{"d1": 1}')
 
     here, there = town.gate(SHARDED), town.gate(SHARDED, data=elsewhere)
 
-    assert here.code == 2
-    assert "notes" in here.err
+    assert (here.code, "notes" in here.err) == (2, True)
     assert there.code == 0, there.err
     assert "ndcg@10 1.000" in there.err
+    notes(town.folder, "{}")
+    ended = town.gate(SHARDED)
+    assert (ended.code, ended.out) == (2, "")
+    assert "--gate can't judge, so nothing was changed" in ended.err
+    assert "none of ndcg, distractors is defined for any question: the data has no labels for them" in ended.err
 
 
 async def test_a_question_file_is_asked_of_what_the_agents_know_while_they_run(town: Town):
@@ -168,17 +156,9 @@ def test_questions_to_a_fleet_that_knows_nothing_are_refused(town: Town):
     assert "its questions need facts, and the fleet's agents have none yet" in ended.err
 
 
-def test_an_experiment_for_a_gate_names_no_arms(town: Town):
-    town.applied(FLAT)
-    (town.folder / "gate.yaml").write_text("name: gate\ndata: [{name: demo, format: demo}]\n")
-    ended = town.gate(SHARDED)
-    assert ended.code == 0, ended.err
-
-
 def test_data_for_no_gate_is_refused(town: Town):
     ended = town.apply(FLAT, data=town.folder)
-    assert ended.code == 2
-    assert "name the experiment with --gate" in ended.err
+    assert (ended.code, "name the experiment with --gate" in ended.err) == (2, True)
 
 
 @pytest.mark.thorough

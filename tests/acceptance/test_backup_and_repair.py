@@ -3,8 +3,6 @@
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from tests.acceptance.hive_mind_command import HiveMind
 
 
@@ -12,10 +10,18 @@ def facts_of(hive_mind: HiveMind) -> set[str]:
     return {fact["content"] for fact in hive_mind("facts", "list", "--limit", 1000, "-o", "json").json}
 
 
-def test_a_copy_that_is_put_back_is_the_memory_as_it_was(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:
+def test_a_copy_that_is_put_back_is_the_memory_as_it_was_and_other_files_neither_put_back_nor_written_over(
+    hive_mind: HiveMind, notes: Path, tmp_path: Path
+) -> None:
     hive_mind("learn", notes)
-    before, copy = facts_of(hive_mind), tmp_path / "copy.sqlite"
+    before, copy, other = facts_of(hive_mind), tmp_path / "copy.sqlite", tmp_path / "other.sqlite"
     assert hive_mind("backup", copy).code == 0
+    other.write_text("mine")
+    assert (hive_mind("backup", other).code, other.read_text()) == (2, "mine")
+    other.write_bytes(b"SQLite format 3\0" + b"\xff" * 500)
+    assert hive_mind("restore", other, "--force").code == 1
+    assert facts_of(hive_mind) == before
+
     notes.write_text("The ferry to Corrin leaves at ten from now on.\n")
     hive_mind("learn", notes)
     assert facts_of(hive_mind) != before
@@ -38,21 +44,6 @@ def test_a_memory_is_copied_while_another_process_uses_it(hive_mind: HiveMind, n
         held.communicate(b"The kettle is blue and stands in the kitchen.\n", timeout=60)
 
     assert ended.json["facts"] >= 3
-
-
-def test_a_copy_is_not_put_over_another_file(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:
-    hive_mind("learn", notes)
-    (tmp_path / "copy.sqlite").write_text("mine")
-    assert hive_mind("backup", tmp_path / "copy.sqlite").code == 2
-    assert (tmp_path / "copy.sqlite").read_text() == "mine"
-
-
-def test_what_is_no_copy_is_refused_and_nothing_is_changed(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:
-    hive_mind("learn", notes)
-    before = facts_of(hive_mind)
-    (tmp_path / "copy.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 500)
-    assert hive_mind("restore", tmp_path / "copy.sqlite", "--force").code == 1
-    assert facts_of(hive_mind) == before
 
 
 def test_a_damaged_memory_is_named_and_repaired(hive_mind: HiveMind, tmp_path: Path) -> None:
@@ -80,13 +71,10 @@ def test_a_damaged_memory_is_named_and_repaired(hive_mind: HiveMind, tmp_path: P
     assert hive_mind("doctor", "--repair", "-o", "json").json == {"repaired": False}
 
 
-@pytest.mark.parametrize("command", [("backup", "copy.sqlite"), ("doctor", "--repair")])
-def test_an_agent_that_has_learned_nothing_has_nothing_to_look_after(hive_mind: HiveMind, command: tuple[str, ...]) -> None:
-    assert hive_mind(*command).code == 2
-
-
-@pytest.mark.parametrize("folder", [".", "..", "/", ""])
-def test_a_folder_is_no_copy_to_restore(hive_mind: HiveMind, folder: str):
-    refused = hive_mind("restore", folder, "--agent", "other")
-    assert (refused.code, refused.out) == (2, "")
-    assert "is a folder; give the file that `hive-mind backup` wrote" in refused.err
+def test_an_agent_that_has_learned_nothing_has_nothing_to_look_after_and_a_folder_is_no_copy(hive_mind: HiveMind) -> None:
+    for command in (("backup", "copy.sqlite"), ("doctor", "--repair")):
+        assert hive_mind(*command).code == 2
+    for folder in (".", "..", "/", ""):
+        refused = hive_mind("restore", folder, "--agent", "other")
+        assert (refused.code, refused.out) == (2, "")
+        assert "is a folder; give the file that `hive-mind backup` wrote" in refused.err

@@ -7,6 +7,7 @@ import pytest
 
 from hive_mind import FleetPlan, Settings, open_embedder, open_fleet, open_memory
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.sampled import thorough
 
 SHARED, SECRET, WRONG = "The gateway listens on port 8443.", "The password is hunter2Xy!.", "The gateway is blue."
 
@@ -43,8 +44,15 @@ def lose_with_the_journal_of_its_node(record: Path) -> None:
         path.unlink()
 
 
-@pytest.mark.parametrize("topology", ["flat", "sharded"])
-@pytest.mark.parametrize("harm", [lose, lose_with_the_journal_of_its_node])
+@pytest.mark.parametrize(
+    ("topology", "harm"),
+    [
+        ("flat", lose),
+        ("sharded", lose_with_the_journal_of_its_node),
+        thorough("flat", lose_with_the_journal_of_its_node),
+        thorough("sharded", lose),
+    ],
+)
 def test_what_an_agent_shared_and_nobody_took_back_is_there_again(hive_mind: HiveMind, topology: str, harm) -> None:
     asyncio.run(shared(hive_mind.home, topology))
     harm(hive_mind.home / "agents" / "ada" / "memory.sqlite")

@@ -50,14 +50,6 @@ def test_a_dry_run_judges_and_writes_nothing(retrieval):
     }
 
 
-def test_deploying_what_is_in_use_changes_nothing_and_is_no_failure(retrieval):
-    assert retrieval("retrieval", "deploy", "good").code == 0
-    again = retrieval("retrieval", "deploy", "good")
-    assert again.code == 0
-    assert "identical to the configuration in use" in again.out
-    assert len(retrieval("retrieval", "history", "-o", "json").json) == 2
-
-
 def project(folder: Path, questions: int) -> Path:
     """A project as document 000 lays it out: its workspace in a folder of that name, paths as seen from the project."""
     workspace = folder / "workspace"
@@ -97,7 +89,7 @@ def project(folder: Path, questions: int) -> Path:
 
 
 @pytest.mark.parametrize("place", [".", "workspace"])
-def test_a_project_of_document_000_is_used_as_it_is_from_its_folder_too(hive_mind, tmp_path, place):
+def test_a_project_of_document_000_is_used_as_it_is_or_taken_over_from_its_folder_too(hive_mind, tmp_path, place):
     at = project(tmp_path / "hive", questions=5) / place
 
     checked = hive_mind("retrieval", "validate", "-w", at, "-o", "json")
@@ -105,13 +97,10 @@ def test_a_project_of_document_000_is_used_as_it_is_from_its_folder_too(hive_min
     deployed = hive_mind("retrieval", "deploy", "v2-filtered", "-w", at)
     assert deployed.code == 0, deployed.err
     assert "v2-filtered is active in place of v1-naive" in deployed.out
-
-
-def test_a_project_is_taken_over_from_its_folder_too(hive_mind, tmp_path):
-    source = project(tmp_path / "hive", questions=5)
-
-    taken = hive_mind("retrieval", "init", "--from", source, "-w", tmp_path / "ours", "-o", "json").json
-
+    again = hive_mind("retrieval", "deploy", "v2-filtered", "-w", at)
+    assert (again.code, "identical to the configuration in use" in again.out) == (0, True)
+    assert len(hive_mind("retrieval", "history", "-w", at, "-o", "json").json) == 2
+    taken = hive_mind("retrieval", "init", "--from", at, "-w", tmp_path / "ours", "-o", "json").json
     assert taken["documents"] == 10
 
 

@@ -55,6 +55,10 @@ def test_a_run_stops_where_a_person_is_asked_and_goes_on_with_the_answer(hive_mi
 
 
 def test_what_is_wrong_is_said_before_anything_is_kept(hive_mind: HiveMind, worker: Path, tmp_path: Path) -> None:
+    for line in (("show", "x"), ("why", "x"), ("cancel", "x"), ("resume", "x")):
+        ended = hive_mind("runs", *line)
+        assert (ended.code, "there is no run 'x'" in ended.err) == (2, True)
+    assert not (hive_mind.home / "agents").exists()
     assert "give each with --input question=VALUE" in hive_mind("run", worker).err
     assert "there is no worker 'nothing'" in hive_mind("run", "nothing").err
     assert "--input is KEY=VALUE" in hive_mind("run", worker, "-i", "question").err
@@ -63,21 +67,11 @@ def test_what_is_wrong_is_said_before_anything_is_kept(hive_mind: HiveMind, work
     ended = hive_mind("run", wrong, "-i", "question=x")
     assert ended.code == 2
     assert "there is no node 'aks'" in ended.err
-    assert hive_mind("runs", "list", "-o", "json").json == []
-
-
-def test_a_tool_that_is_not_there_is_found_before_the_run_begins(hive_mind: HiveMind, tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong.yaml"
     wrong.write_text(ONE_TOOL.replace("tool: recall", "tool: recal"), "utf-8")
     ended = hive_mind("run", wrong, "-i", "question=x")
     assert (ended.code, "there is no tool 'recal'" in ended.err) == (2, True)
-
-
-def test_a_run_that_has_its_name_already_is_refused(hive_mind: HiveMind, worker: Path) -> None:
-    assert hive_mind("run", worker, "--name", "r", "-i", "question=x", "-o", "json").json["status"] == "parked"
-    ended = hive_mind("run", worker, "--name", "r", "-i", "question=x")
-    assert (ended.code, "there is a run r already" in ended.err) == (2, True)
     assert hive_mind("run", worker, "--name", "../r", "-i", "question=x").code == 2
+    assert hive_mind("runs", "list", "-o", "json").json == []
 
 
 def test_a_run_that_is_cancelled_is_over(hive_mind: HiveMind, worker: Path) -> None:
@@ -88,13 +82,6 @@ def test_a_run_that_is_cancelled_is_over(hive_mind: HiveMind, worker: Path) -> N
     # Nobody is asked any more what no run waits for.
     assert hive_mind("inbox", "list", "-o", "json").json == []
     assert "withdrawn (run r needs no answer any more)" in hive_mind("inbox", "list", "--all").out
-
-
-def test_no_such_run_is_told_and_makes_no_file(hive_mind: HiveMind) -> None:
-    for line in (("show", "x"), ("why", "x"), ("cancel", "x"), ("resume", "x")):
-        ended = hive_mind("runs", *line)
-        assert (ended.code, "there is no run 'x'" in ended.err) == (2, True)
-    assert not (hive_mind.home / "agents").exists()
 
 
 def test_a_run_that_waits_goes_on_when_another_process_decides_and_ctrl_c_loses_nothing(hive_mind: HiveMind, worker: Path):
@@ -114,21 +101,19 @@ def test_a_run_that_waits_goes_on_when_another_process_decides_and_ctrl_c_loses_
     assert out.startswith(b"run r: accepted")
 
 
-def test_a_damaged_run_does_not_hide_the_others(hive_mind: HiveMind, worker: Path) -> None:
-    for name in ("one", "two"):
-        hive_mind("run", worker, "--name", name, "-i", "question=x")
-    assert [one["run"] for one in hive_mind("runs", "list", "-n", "1", "-o", "json").json] == ["two"]
-    assert "1 of 2 runs" in hive_mind("runs", "list", "-n", "1").err
-
-
-def test_runs_of_all_agents_are_listed_unless_one_is_named(hive_mind: HiveMind, worker: Path) -> None:
+def test_runs_of_all_agents_are_listed_once_each_unless_one_is_named(hive_mind: HiveMind, worker: Path) -> None:
     assert "There are no runs" in hive_mind("runs", "list").out
     for agent in ("ann", "ben"):
-        hive_mind("run", worker, "--agent", agent, "--name", f"of-{agent}", "-i", "question=x")
+        line = ("run", worker, "--agent", agent, "--name", f"of-{agent}", "-i", "question=x")
+        assert hive_mind(*line, "-o", "json").json["status"] == "parked"
+        ended = hive_mind(*line)
+        assert (ended.code, f"there is a run of-{agent} already" in ended.err) == (2, True)
     listed = hive_mind("runs", "list", "-o", "json").json
     assert [(one["agent"], one["run"]) for one in listed] == [("ben", "of-ben"), ("ann", "of-ann")]
     assert [one["run"] for one in hive_mind("runs", "list", "-a", "ann", "-o", "json").json] == ["of-ann"]
     assert "ann" in hive_mind("runs", "list").out
+    assert [one["run"] for one in hive_mind("runs", "list", "-n", "1", "-o", "json").json] == ["of-ben"]
+    assert "1 of 2 runs" in hive_mind("runs", "list", "-n", "1").err
 
 
 def test_workers_are_shown_drawn_and_checked(hive_mind: HiveMind, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ def test_sources_say_how_much_was_learned_from_where_and_what_was_left_out(hive_
     assert all(one["learned_at"].startswith("20") and one["digest"] for one in listed)
     assert "1 question" in hive_mind("sources", folder).out
     assert "No source begins with '/nowhere'" in hive_mind("sources", "/nowhere").out
+    assert "No source begins with 'elsewhere'" in hive_mind("sources", "elsewhere").out
+    assert "nothing that can be looked at here has it" in hive_mind("erase", "--source", "elsewhere").err
 
 
 def test_what_only_files_said_that_are_gone_is_former_with_replace(hive_mind: HiveMind, folder: Path) -> None:
@@ -53,13 +55,9 @@ def test_what_only_files_said_that_are_gone_is_former_with_replace(hive_mind: Hi
     (folder / "mill.md").write_text(MILL)
     hive_mind("learn", folder)
     assert known(hive_mind) == [FERRY, MILL]
-
-
-def test_an_empty_folder_says_nothing_any_more_with_replace_alone(hive_mind: HiveMind, folder: Path) -> None:
-    hive_mind("learn", folder)
+    # An empty folder says nothing any more with that alone.
     for file in folder.iterdir():
         file.unlink()
-
     assert hive_mind("learn", folder).code == 2
     assert hive_mind("learn", folder, "--replace").code == 0
     assert known(hive_mind) == []
@@ -94,12 +92,6 @@ def test_every_command_takes_a_source_as_it_is_shown_and_by_its_whole_path(
     assert hive_mind("erase", "--source", source, "--yes").code == 0
     assert MILL not in hive_mind("facts", "search", "mill", "--with-superseded").out
     assert len(hive_mind("sources", "./", "-o", "json").json) == len(known(hive_mind))
-
-
-def test_a_source_that_nothing_came_from_is_said_to_be_none(hive_mind: HiveMind, folder: Path) -> None:
-    hive_mind("learn", folder)
-    assert "No source begins with 'elsewhere'" in hive_mind("sources", "elsewhere").out
-    assert "nothing that can be looked at here has it" in hive_mind("erase", "--source", "elsewhere").err
 
 
 def test_a_fact_is_replaced_by_what_holds_now(hive_mind: HiveMind, folder: Path) -> None:
