@@ -162,16 +162,11 @@ async def test_a_model_that_changed_under_its_name_is_not_compared_with(home: Ho
         assert (await memory.get_statistics()).without_vector == 0
 
 
-async def test_without_a_model_there_is_nothing_to_embed_with(home: Home):
-    async with home.memory() as memory:
-        await memory.store_fact("pump", "The pump is red.")
-        with pytest.raises(InvalidInput, match="no embedding model"):
-            await memory.reembed()
-
-
-async def test_facts_learned_without_a_model_get_their_vectors_later(home: Home):
+async def test_without_a_model_there_is_nothing_to_embed_with_and_facts_get_their_vectors_later(home: Home):
     async with home.memory() as memory:
         await memory.supersede((await memory.store_fact("pump", "The pump is red.")).id, said("The pump is blue."), "otto")
+        with pytest.raises(InvalidInput, match="no embedding model"):
+            await memory.reembed()
     async with home.memory(BagOfWords()) as memory:
         assert await memory.reembed() == 2
         both = await found(memory, Query("pump", method="vector", with_superseded=True))

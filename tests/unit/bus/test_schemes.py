@@ -22,11 +22,8 @@ def pigeon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCHEMES, "pigeon", BusScheme("pigeon://loft", (7000,), encrypted="pigeons"))
 
 
-def test_what_is_registered_is_what_there_is() -> None:
+def test_what_is_registered_is_what_there_is_and_has_a_harness_for_the_contract() -> None:
     assert set(SCHEMES) == set(backends.known("bus"))
-
-
-def test_each_has_a_harness_for_the_contract() -> None:
     assert {path.stem for path in (ROOT / "tests" / "contract" / "buses").glob("*.py")} == {"base", *SCHEMES}
 
 
@@ -45,11 +42,13 @@ def test_its_example_is_an_address_of_it(name: str, scheme: BusScheme) -> None:
 
 
 @pytest.mark.usefixtures("pigeon")
-def test_a_new_one_is_known_to_addresses() -> None:
+def test_a_new_one_is_known_to_addresses_and_named_in_helps() -> None:
     address = address_of("pigeons://loft.example.org")
     assert (address.backend, address.is_encrypted, str(address)) == ("pigeon", True, "pigeons://loft.example.org")
     with pytest.raises(InvalidInput, match="use pigeons://"):
         refuse_plaintext(address_of("pigeon://loft.example.org"))
+    assert in_words().endswith(" or pigeon://…")
+    assert all(f"{name}:" in in_words() for name in SCHEMES)
 
 
 @pytest.mark.usefixtures("pigeon")
@@ -70,9 +69,3 @@ def test_a_new_one_is_known_to_manifests(url: str, told: str) -> None:
     findings = [finding.message for finding in bus_findings(manifest)]
 
     assert findings == [] if not told else told in findings[0]
-
-
-@pytest.mark.usefixtures("pigeon")
-def test_a_new_one_is_named_in_helps() -> None:
-    assert in_words().endswith(" or pigeon://…")
-    assert all(f"{name}:" in in_words() for name in SCHEMES)

@@ -35,16 +35,13 @@ def made(text):
     return broker.entities
 
 
-def test_everything_the_file_names_is_made():
+def test_everything_the_file_names_is_made_and_the_outermost_name_may_be_left_out():
+    assert made(config()["UserConfig"]).find("events") is not None
+    assert made({}).find("events") is None
     there = made(config())
     assert len(there.find("events").partitions) == 2
     for path in ("jobs", "jobs/$DeadLetterQueue", "news", "news/Subscriptions/a", "news/subscriptions/B"):
         assert there.find(path) is not None, path
-
-
-def test_the_outermost_name_may_be_left_out_and_nothing_means_nothing():
-    assert made(config()["UserConfig"]).find("events") is not None
-    assert made({}).find("events") is None
 
 
 def wrong(path, value):
@@ -100,10 +97,6 @@ def test_a_file_is_read(tmp_path):
 def test_a_file_that_is_no_configuration_is_named(tmp_path, content):
     path = tmp_path / "Config.json"
     path.write_text(content, "utf-8")
-    with pytest.raises(InvalidInput, match=r"Config\.json"):
-        read_config(path)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InvalidInput, match="nowhere"):
-        read_config(tmp_path / "nowhere")
+    for file, named in ((path, r"Config\.json"), (tmp_path / "nowhere", "nowhere")):
+        with pytest.raises(InvalidInput, match=named):
+            read_config(file)

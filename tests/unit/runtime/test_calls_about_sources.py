@@ -33,16 +33,9 @@ async def test_sources_are_listed_with_what_holds_and_what_is_former() -> None:
         await learned(calls, f"{RED} {OLD}", "/notes/a.md")
         await learned(calls, OLD, "/notes/a.md")
         await learned(calls, OLD, "/other/b.md")
-        before = await sources(calls), await sources(calls, "/notes/")
-        done = await calls.do(api.Withdraw(source="/notes/a.md"))
-        again = await calls.do(api.Withdraw(source="/notes/a.md"))
-        (everything, below), done, again, after, facts = (
-            before,
-            done,
-            again,
-            await sources(calls),
-            [fact.content for fact in await memory.get_all_facts()],
-        )
+        everything, below = await sources(calls), await sources(calls, "/notes/")
+        done, again = [await calls.do(api.Withdraw(source="/notes/a.md")) for _ in range(2)]
+        after, facts = await sources(calls), [fact.content for fact in await memory.get_all_facts()]
     assert everything == {"/notes/a.md": (1, 1, "digest of /notes/a.md"), "/other/b.md": (1, 0, "digest of /other/b.md")}
     assert list(below) == ["/notes/a.md"]
     assert (done, again) == ({"former": 1}, {"former": 0})

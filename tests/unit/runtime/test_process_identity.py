@@ -80,13 +80,12 @@ def test_the_same_number_with_another_start_is_somebody_else(other: Running) -> 
     assert (use_of(recycled), command_of(recycled)) == (Use(), [])
 
 
-def test_a_signal_reaches_the_one_it_is_meant_for(other: Running) -> None:
-    assert send(known(other.pid), SIGTERM)
-    assert other.wait(60) == -SIGTERM
-
-
-def test_without_descriptors_of_processes_it_does_all_the_same(other: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "pidfd_open", raising=False)
+@pytest.mark.parametrize("has_descriptors", [True, False])
+def test_a_signal_reaches_the_one_it_is_meant_for_also_without_descriptors_of_processes(
+    other: Running, monkeypatch: pytest.MonkeyPatch, has_descriptors: bool
+) -> None:
+    if not has_descriptors:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
     one = known(other.pid)
 
     assert not send(replace(one, started=one.started - 5.0), SIGKILL)

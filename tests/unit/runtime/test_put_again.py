@@ -35,18 +35,12 @@ async def test_while_it_is_under_way_and_afterwards_the_same_answer_is_given() -
     assert await asked.once("", "request", work) == 2
 
 
-async def test_what_failed_is_done_again() -> None:
+async def test_what_failed_is_done_again_and_a_key_is_for_one_request_and_not_too_long() -> None:
     asked, work = PutAgain(), Work(fails=True)
     work.may_go_on.set()
     with pytest.raises(BackendTimeout):
         await asked.once("k", "request", work)
     assert await asked.once("k", "request", work) == 2
-
-
-async def test_a_key_is_for_one_request_and_not_too_long() -> None:
-    asked, work = PutAgain(), Work()
-    work.may_go_on.set()
-    await asked.once("k", "request", work)
     with pytest.raises(InvalidInput, match="another request was put under this key"):
         await asked.once("k", "other", work)
     with pytest.raises(InvalidInput, match="201 characters, at most 200"):

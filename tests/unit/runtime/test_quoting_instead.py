@@ -45,13 +45,11 @@ async def test_after_a_late_reply_questions_are_quoted_at_once_and_one_finds_out
     clock.now_s += 31
     assert [(await answer(reader)).method for _ in range(2)] == ["reasoned"] * 2
 
-
-async def test_while_one_finds_out_the_others_do_not_wait_for_it() -> None:
-    reader, _, clock = quoting(BackendTimeout("model", "late"), REASONED)
+    # While one finds out, the others do not wait for it.
+    reader, _, clock = quoting(late, REASONED)
     await answer(reader)
     clock.now_s += 31
-    assert not reader._skip_while_late()
-    assert reader._skip_while_late()
+    assert [reader._skip_while_late() for _ in range(2)] == [False, True]
 
 
 async def test_other_trouble_is_no_reason_to_let_it_alone() -> None:

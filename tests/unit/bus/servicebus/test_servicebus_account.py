@@ -17,14 +17,11 @@ def account(url: str, credential: str = "", certificate: Path | None = None) -> 
     return account_of(address_of(url), BusSettings(credential=credential, certificate=certificate))
 
 
-def test_a_development_broker_is_spoken_to_plainly_and_the_cloud_never() -> None:
+def test_a_development_broker_is_spoken_to_plainly_without_a_certificate_or_a_word_and_the_cloud_never(tmp_path: Path) -> None:
     local, cloud = account(LOCAL, KEY), account("servicebus://bees.servicebus.windows.net", KEY)
     assert (local.is_encrypted, local.port, local.topic) == (False, 5672, "hive")
     assert (cloud.is_encrypted, cloud.port, cloud.topic) == (True, 5671, "hive")
     assert (local.is_cloud, cloud.is_cloud) == (False, True)
-
-
-def test_a_certificate_or_a_word_makes_the_own_machine_encrypted_too(tmp_path: Path) -> None:
     assert account(LOCAL, KEY, tmp_path / "certificate.pem").is_encrypted
     assert account(f"{LOCAL}?tls=true", KEY).is_encrypted
 

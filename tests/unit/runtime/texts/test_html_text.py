@@ -91,11 +91,8 @@ def test_a_page_is_known_by_its_beginning(text: str, is_page: bool) -> None:
 def test_a_file_that_is_a_page_is_read_as_its_text(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("<html><body><p>The pump is <b>red</b>.</p></body></html>")
     assert read_text(tmp_path / name) == "The pump is red.\n"
-
-
-def test_a_page_that_shows_nothing_is_empty(tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text("<html><head><title>x</title></head><body><script>1</script></body></html>")
-    assert read_text(tmp_path / "page.html") == Unreadable("is empty")
+    (tmp_path / name).write_text("<html><head><title>x</title></head><body><script>1</script></body></html>")
+    assert read_text(tmp_path / name) == Unreadable("is empty")
 
 
 @pytest.mark.parametrize("start", ["", "<table><tr><td>", "<pre>", "<b title='"])

@@ -29,17 +29,6 @@ def test_tags_go_and_code_stays(written: str, shown: str) -> None:
     assert shown_in_markdown(written) == shown
 
 
-def test_a_file_of_markdown_is_read_so_and_another_is_not(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("<b>Never</b> edit it.")
-    (tmp_path / "a.txt").write_text("<b>Never</b> edit it.")
-    assert read_text(tmp_path / "a.md") == "Never edit it."
-    assert read_text(tmp_path / "a.txt") == "<b>Never</b> edit it."
-
-
-def test_a_megabyte_of_half_a_tag_is_read_at_once() -> None:
-    assert shown_in_markdown("<b " * 300_000)
-
-
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
@@ -94,13 +83,16 @@ def test_code_and_signs_that_mean_themselves_stay(text: str) -> None:
     assert shown_in_markdown(text) == text
 
 
-def test_words_of_a_tag_that_never_ends_stay() -> None:
+def test_words_of_a_tag_that_never_ends_stay_and_a_megabyte_of_half_a_tag_is_read_at_once() -> None:
     lines = ["{% tab", *(f"line {number}" for number in range(60))]
     assert shown_in_markdown("\n".join(lines)).split("\n") == lines
+    assert shown_in_markdown("<b " * 300_000)
 
 
-@pytest.mark.parametrize("name", ["page.mdx", "report.qmd", "report.Rmd"])
-def test_markdown_of_components_and_notebooks_is_read_as_markdown(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("<Note>Costs 2 cents.</Note>")
+@pytest.mark.parametrize("name", ["page.md", "page.mdx", "report.qmd", "report.Rmd"])
+def test_files_of_markdown_also_of_components_and_notebooks_are_read_so_and_others_not(tmp_path: Path, name: str) -> None:
+    for file in (tmp_path / name, tmp_path / "page.txt"):
+        file.write_text("<Note>Costs <b>2</b> cents.</Note>")
     assert is_learned(tmp_path / name)
     assert read_text(tmp_path / name) == "Costs 2 cents."
+    assert read_text(tmp_path / "page.txt") == "<Note>Costs <b>2</b> cents.</Note>"
