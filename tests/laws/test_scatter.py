@@ -140,20 +140,19 @@ def test_a_question_ends_in_time_and_knows_exactly_how_complete_it_is(hive, dead
     assert found.requests <= 2 * len(members)
 
 
+def spoken_for(sets, members) -> set[str]:
+    """Partitions that some member who answers soon has."""
+    soon = [(one, members[node]) for one in sets for node in one.members if members[node].delay_ms <= 30]
+    return {partition for one, member in soon for partition in set(one.partitions) - member.missing}
+
+
 @given(hive=hives(), terms=st.sampled_from([(), ("red",)]))
 def test_what_any_member_can_speak_for_is_found_when_there_is_time(hive, terms):
     sets, members = hive
 
     found, _, _ = ask(hive, 5_000, terms, "me")
 
-    possible = {
-        partition
-        for one in sets
-        for node in one.members
-        if members[node].delay_ms <= 30
-        for partition in set(one.partitions) - members[node].missing
-    }
-    assert possible <= {id.partition("/")[0] for id in found.pool.ids}
+    assert spoken_for(sets, members) <= {id.partition("/")[0] for id in found.pool.ids}
     assert set(found.silent) <= {node for node, member in members.items() if member.delay_ms > 30}
 
 
@@ -169,15 +168,7 @@ def test_those_that_are_dead_and_known_to_be_cost_little_and_change_nothing_else
     # In each round, at most every member in its turn, and then all dead ones at once.
     assert ended_ms <= 2 * (3 * 30 + ScatterSettings().doubted_ms)
     alive = {partition for partitions in spoken.values() for partition in partitions}
-    possible = {
-        partition
-        for one in sets
-        for node in one.members
-        if not members[node].is_suspected
-        for partition in set(one.partitions) - members[node].missing
-    }
-    assert alive == possible
-    assert {id.partition("/")[0] for id in found.pool.ids} == possible
+    assert alive == spoken_for(sets, members) == {id.partition("/")[0] for id in found.pool.ids}
 
 
 @given(hive=hives(), terms=st.sampled_from([(), ("red",)]), seed=st.integers(1, 99))

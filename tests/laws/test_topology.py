@@ -66,6 +66,8 @@ def test_whoever_asks_meets_a_keeper_whichever_members_answer(topology, steps, p
         for author in [*version.nodes, STRANGER]:
             for id, confidence in promoted:
                 home, written = version.home(id, author), version.write_set(id, author, confidence)
+                places = [home, *version.copies(id, author, confidence)]
+                assert written == {node for place in places for node in version.holders(place)}, "and nobody else keeps it"
                 for asker in [*version.nodes, STRANGER]:
                     (part,) = [part for part in version.read_set(asker, tuple(domains)) if home in part.partitions]
 
@@ -101,15 +103,6 @@ def test_every_partition_is_held_by_exactly_those_who_say_so(topology, steps):
         for partition in homes(version):
             assert version.holders(partition) == tuple(sorted(version.holders(partition)))
             assert all(partition in version.held_by(node) for node in version.holders(partition))
-
-
-@given(topologies, st.lists(facts, min_size=1, max_size=3))
-def test_a_fact_is_written_to_the_holders_of_its_home_and_copies_and_to_nobody_else(topology, promoted):
-    for author in [*topology.nodes, STRANGER]:
-        for id, confidence in promoted:
-            places = [topology.home(id, author), *topology.copies(id, author, confidence)]
-
-            assert topology.write_set(id, author, confidence) == {n for place in places for n in topology.holders(place)}
 
 
 @given(topologies, changes)

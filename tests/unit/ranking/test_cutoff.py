@@ -1,5 +1,7 @@
 """A ranking ends before its cliff (the table of document 000), wherever the scores lie, and keeps to its bounds."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,33 +20,27 @@ def test_the_table_of_document_000_stops_after_six_results_at_five_and_a_half_ti
     assert round(found.times, 1) == 5.5
 
 
-@pytest.mark.parametrize(("factor", "kept"), [(1.05, 2), (3.0, 6), (5.4, 6), (5.6, 10), (100.0, 10)])
-def test_the_factor_says_how_steep_a_cliff_is(factor: float, kept: int):
-    assert cut(TABLE, factor).kept == kept
+ONE_ARM, TWO_CLIFFS = (14.1, 13.2, 12.4, 3.0, 2.9), (10.0, 9.9, 5.0, 4.95, 1.0, 0.9)
 
 
-def test_a_gap_of_just_the_factor_is_no_cliff():
-    assert cut([8.0, 7.0, 4.0, 3.5], 3.0).kept == 4
-    assert cut([8.0, 7.0, 3.75, 3.5], 3.0).kept == 2
-
-
-def test_scores_of_one_arm_have_cliffs_too():
-    assert cut([14.1, 13.2, 12.4, 3.0, 2.9]).kept == 3
-
-
-def test_the_last_result_that_is_wanted_may_lie_below_a_cliff_too():
-    assert cut([14.1, 13.2, 12.4, 3.0, 2.9], max_results=4).kept == 3
-
-
-def test_a_cliff_above_the_least_is_looked_for_again_below_it():
-    scores = [10.0, 9.9, 5.0, 4.95, 1.0, 0.9]
-    assert cut(scores).kept == 2
-    # The great gap is then part of the trend, and the next one no cliff beside it.
-    assert cut(scores, min_results=3).kept == 6
-
-
-def test_two_results_are_never_parted_as_their_gap_has_nothing_before_it():
-    assert cut([1.0, 0.001]).kept == 2
+@pytest.mark.parametrize(
+    ("scores", "more", "kept"),
+    [
+        # The factor says how steep a cliff is; a gap of just the factor is none.
+        *((TABLE, {"factor": factor}, kept) for factor, kept in ((1.05, 2), (3.0, 6), (5.4, 6), (5.6, 10), (100.0, 10))),
+        ((8.0, 7.0, 4.0, 3.5), {}, 4),
+        ((8.0, 7.0, 3.75, 3.5), {}, 2),
+        # The last result that is wanted may lie below a cliff too.
+        *((ONE_ARM, more, 3) for more in ({}, {"max_results": 4})),
+        # A cliff above the least is part of the trend, and the next one none beside it.
+        (TWO_CLIFFS, {}, 2),
+        (TWO_CLIFFS, {"min_results": 3}, 6),
+        # Two are never parted: their gap has nothing before it.
+        ((1.0, 0.001), {}, 2),
+    ],
+)
+def test_a_ranking_ends_before_its_cliff(scores: tuple[float, ...], more: dict[str, Any], kept: int):
+    assert cut(scores, **more).kept == kept
 
 
 @pytest.mark.parametrize("ties", range(1, 6))

@@ -27,20 +27,14 @@ def test_a_node_that_needs_approval_goes_on_when_a_person_says_so() -> None:
     assert flow.nodes == ["b"]
 
 
-def test_what_is_approved_with_another_value_has_that_value() -> None:
-    flow = Flow(worker(APPROVED))
-    flow.do("a", x=1)
-    flow.answer("a", ACCEPT, edit={"x": 2, "foreign": 3})
-    flow.go_on()
-    assert flow.state.buffer == {"x": 2}
-
-
-@pytest.mark.parametrize("value", ["two", 2, [2], {"of it": 2}, False, ""])
-def test_a_value_that_names_no_output_is_the_only_one_there_is(value: object) -> None:
+@pytest.mark.parametrize(
+    ("edit", "value"), [({"x": 2, "foreign": 3}, 2), *((value, value) for value in ("two", [2], {"of it": 2}, False, ""))]
+)
+def test_what_is_approved_with_another_value_has_that_value_and_what_names_no_output_is_the_only_one(edit: object, value: object):
     """It was said to be changed, and what the node had set went on."""
     flow = Flow(worker(APPROVED))
     flow.do("a", x=1)
-    flow.answer("a", ACCEPT, edit=value)
+    flow.answer("a", ACCEPT, edit=edit)
     flow.go_on()
     assert flow.state.buffer == {"x": value}
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets import pooled
 from hive_mind.evals.datasets.conversations import load_longmemeval
 from hive_mind.evals.datasets.load import load_dataset
 from tests.unit.evals.datasets.data_files import entry, longmemeval
@@ -71,9 +70,3 @@ def test_one_of_several_files_of_a_folder_is_named(tmp_path: Path) -> None:
         load_dataset(tmp_path)
     with pytest.raises(InvalidInput, match=r"holds no longmemeval_x\.json; give the file in LongMemEval's format"):
         load_dataset(tmp_path, "longmemeval_x")
-
-
-def test_pooled_histories_keep_their_own_answers(tmp_path: Path) -> None:
-    (scope,) = pooled(load_longmemeval(longmemeval(tmp_path, entry(), entry(question_id="9f0a")))).scopes
-
-    assert [question.relevant for question in scope.questions] == [{"e47b/answer_1:1": 1}, {"9f0a/answer_1:1": 1}]

@@ -21,37 +21,28 @@ def data():
     return folder
 
 
-def test_the_locomo_half_has_997_questions_that_can_be_judged_out_of_999(data):
+def test_the_locomo_half_has_997_questions_that_can_be_judged_out_of_999_and_what_is_malformed_is_mended_or_counted(data):
     dataset = load_dataset(data / "locomo")
 
     assert [scope.name for scope in dataset.scopes] == ["26", "30", "41", "42", "43"]
-    assert (dataset.documents, dataset.questions) == (2_760, 997)
-    assert dataset.questions + dataset.left_out["questions without evidence"] == 999
-
-
-def test_every_malformed_evidence_entry_of_the_half_is_mended_or_counted(data):
-    dataset = load_dataset(data / "locomo")
-
-    assert dataset.mended == 2
+    assert (dataset.documents, dataset.questions, dataset.mended) == (2_760, 997, 2)
     assert dataset.left_out == {
         "questions without evidence": 2,
         "evidence entries that name no turn that exists": 1,
         "evidence entries that name nothing": 1,
     }
-
-
-def test_every_turn_of_the_half_has_a_speaker_and_a_time(data):
-    dataset = load_dataset(data / "locomo")
-
     assert all(document.speaker and document.said_at for scope in dataset.scopes for document in scope.documents)
-
-
-def test_pooled_turns_have_different_ids(data):
-    (scope,) = pooled(load_dataset(data / "locomo")).scopes
-
-    assert len({document.id for document in scope.documents}) == len(scope.documents) == 2_760
+    (scope,) = pooled(dataset).scopes
     known = {document.id for document in scope.documents}
+    assert len(known) == len(scope.documents) == 2_760
     assert all(set(question.relevant) <= known for question in scope.questions)
+
+    questions = [question for scope in dataset.scopes for question in scope.questions]
+    adversarial = [question for question in questions if question.category == "adversarial"]
+    assert (len(questions) - len(adversarial), len(adversarial)) == (760, 237)
+    # Unless they have an answer.
+    assert sum(not question.is_answerable for question in questions) == 235
+    assert all(question.is_answerable or (question.gap and question.category == "adversarial") for question in questions)
 
 
 def test_every_abstract_of_scifact_is_read(data):
@@ -65,15 +56,6 @@ def test_cranfields_two_empty_abstracts_are_left_out_and_counted(data):
 
     assert (dataset.documents, dataset.questions) == (1_400 - 2, 225)
     assert dataset.left_out == {"documents without a word": 2, "judgements of documents without a word": 1}
-
-
-def test_adversarial_questions_of_the_half_are_not_answerable_unless_they_have_an_answer(data):
-    questions = [question for scope in load_dataset(data / "locomo").scopes for question in scope.questions]
-
-    adversarial = [question for question in questions if question.category == "adversarial"]
-    assert (len(questions) - len(adversarial), len(adversarial)) == (760, 237)
-    assert sum(not question.is_answerable for question in questions) == 235
-    assert all(question.is_answerable or (question.gap and question.category == "adversarial") for question in questions)
 
 
 def test_scifacts_training_questions_are_another_set(data):
