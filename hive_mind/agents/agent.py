@@ -89,6 +89,10 @@ class LearningSteps:
             raise InvalidInput("there is nothing to learn: the content is empty")
         if not content.source:
             raise InvalidInput("content needs a source: say who or what it comes from")
+        if content.said_at:
+            from hive_mind.cognition.extraction.dating import refuse_no_time
+
+            refuse_no_time(content.said_at)
         # Half a surrogate pair is no text and can't be stored; it shows as what it is, something unreadable.
         return replace(content, text=content.text.encode("utf-8", "replace").decode("utf-8"))
 

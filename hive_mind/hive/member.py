@@ -8,7 +8,8 @@ joins with nothing but the address of a bus has to ask first.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from hive_mind.errors import BackendUnavailable
+from hive_mind.counted import IN_A_LINE, first_of
+from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive import Chance
 from hive_mind.hive.effects import (
     Acknowledge,
@@ -31,6 +32,7 @@ from hive_mind.hive.node import HiveNode
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.replication.reliable_channels import AppMessages
 from hive_mind.hive.topology import Topology
+from hive_mind.hive.topology.log import EVERYBODY, is_name
 from hive_mind.model.messages import (
     AppMessage,
     AppMessageReceipt,
@@ -87,6 +89,9 @@ class Member:
     def handle(self, event: Event, now: Now) -> list[Effect]:
         """Effects of an event, in this order. A `HiveError` refuses it and has changed nothing."""
         match event:
+            case Say(to=to) if strangers := self._strangers(to, now):
+                there = first_of(self.membership.topology.nodes if self.membership.topology else (), IN_A_LINE)
+                raise InvalidInput(f"there is no member {strangers[0]!r}: send to one of {there}, or to everybody")
             case Say() | Received(_, AppMessage() | AppMessageReceipt()):
                 return self.app_messages.handle(event, now)
             case Received(sender, Heartbeat() | TopologyUpdate() | TopologyRequest() as message, delivery):
@@ -148,6 +153,12 @@ class Member:
         records = [record for effect in all_effects if isinstance(effect, Persist) for record in effect.records]
         later_effects: list[Effect] = [effect for effect in all_effects if not isinstance(effect, Persist)]
         return [Persist(records), *later_effects] if records else later_effects
+
+    def _strangers(self, names: Sequence[str], now: Now) -> list[str]:
+        """Receivers of whom nobody has heard. Until this node knows the members, there is no saying."""
+        if self.membership.topology is None:
+            return []
+        return [name for name in names if name != EVERYBODY and is_name(name) and not self.membership.is_known(name, now)]
 
     def _is_strange(self, name: str, now: Now) -> bool:
         """Whether its questions go unanswered. A joining or leaving node gets answers: it must ask as members do."""

@@ -12,6 +12,7 @@ from hive_mind.cli.output import Cell, Styled, plain, say, say_refused, show, sh
 from hive_mind.cli.running import FAILED, USAGE
 from hive_mind.counted import counted, first_of
 from hive_mind.errors import InvalidInput
+from hive_mind.measure import JUDGED_MIN
 
 if TYPE_CHECKING:
     from hive_mind.evals.gating import CellChange
@@ -233,6 +234,9 @@ async def gate(run: JudgedRun, against: Against, metric: Metrics = None, output:
             f"no drop beyond a 95 % interval in {judgement.judged} comparisons of {len(judgement.cells)} cells with {against}"
         )
         show(f"{run} passes: {passed}", style="green")
+    if few := [cell for cell in judgement.cells if cell.questions < JUDGED_MIN]:
+        asked_there = f"{first_of([cell.after for cell in few])}: {counted(min(cell.questions for cell in few), 'question')}"
+        say(f"note: {asked_there}: too few to see but a large drop; ask {JUDGED_MIN} or more", style="yellow")
     if not judgement.allowed:
         raise typer.Exit(USAGE if judgement.unjudged else FAILED)
 

@@ -317,7 +317,7 @@ def edit(
 async def reopen(id_: ItemId, because: Because = "", name: As = "", *, at: AtDesk) -> None:
     """Let it be decided again.
 
-    Effects of the first decision are not undone.
+    Effects of the first decision are not undone: a run that has gone on or ended since is not asked again.
     """
     async with desk_of(at.home, at.agent) as desk:
         view = await item_called(desk, id_)
@@ -325,6 +325,8 @@ async def reopen(id_: ItemId, because: Because = "", name: As = "", *, at: AtDes
         view = await desk.view(view.item.id) or view
     sentence = f"{short_id(view.item.id)} {'waits again' if is_new else 'is open already'}: {view.item.title}"
     show_result(at.output, document_of(view), sentence)
+    if is_new and view.item.kind not in ("fact", "rule"):
+        say("its first decision stays in effect: a run that went on or ended since is not asked again", style="dim")
 
 
 async def _latest(desk: "LedgerDesk", agent: str, limit: int) -> list[ItemView]:

@@ -18,6 +18,8 @@ from hive_mind.cognition.extraction.blocks import Block, Layout
 from hive_mind.cognition.extraction.separated import stamp_time
 from hive_mind.cognition.iso import CLOCK_PATTERN, compiled, is_iso, time_of
 from hive_mind.cognition.temporal import moments, normalised
+from hive_mind.errors import InvalidInput
+from hive_mind.model.bounds import shown_value
 from hive_mind.model.content import Content
 from hive_mind.regex import regex
 
@@ -68,6 +70,12 @@ def in_iso(stamp: str, order: DayOrder | None) -> str:
     day_text = f"{year}-{month:02d}-{day:02d}"
     iso = f"{day_text}T{time}" if (time := time_of(match)) else day_text
     return iso if is_iso(iso) else stamp
+
+
+def refuse_no_time(said_at: str) -> None:
+    """Raises `InvalidInput` for a time that nothing could be found by, or come after."""
+    if said_at and not is_iso(normalised(said_at)):
+        raise InvalidInput(f"`said_at` is a day or a time such as 2026-03-01 or 2026-03-01T14:30Z, not {shown_value(said_at)!r}")
 
 
 def _match(stamp: str) -> re.Match[str] | None:

@@ -28,7 +28,7 @@ from hive_mind.evals.experiments import CellReport, Experiment, Row, Timing
 from hive_mind.evals.running import CELL, ENVIRONMENT, EXPERIMENT, NOTES, ROWS, TIMES, read_plain, report_in
 from hive_mind.model.decoding import json_decoder
 from hive_mind.retrieval import writable
-from hive_mind.safe_files import try_lock, write_whole
+from hive_mind.safe_files import is_half, try_lock, write_whole
 
 # The means behind rows: in words, and the setting of each.
 _MEANS = {
@@ -69,9 +69,9 @@ def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) ->
 
 def refuse_other_things(path: Path) -> None:
     """Raises `InvalidInput` for a folder that is neither a run nor empty: its content has another owner."""
-    if (path / EXPERIMENT).exists():
-        return
-    if path.is_file() or (path.is_dir() and any(entry.name != ENVIRONMENT for entry in path.iterdir())):
+    # Another process may begin the same run there at this moment; one of them then goes on with what both have begun.
+    names = {entry.name for entry in path.iterdir() if not is_half(entry)} if path.is_dir() else set()
+    if path.is_file() or (EXPERIMENT not in names and names - {ENVIRONMENT}):
         raise InvalidInput(f"{path} is not empty and holds no run; give --out an empty folder, or one that need not exist yet")
 
 

@@ -10,8 +10,10 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import LeftOut
 from hive_mind.evals.experiments import Arm, Chosen, DataSource, Experiment, Fault, Retrieval, cells_of
+from hive_mind.evals.running.folder import refuse_other_things
 from hive_mind.evals.running.harness import RunOrder, RunResult, run
 from hive_mind.runtime.settings import Settings
+from hive_mind.safe_files import PART
 
 pytestmark = pytest.mark.usefixtures("loaded_cells")
 
@@ -150,6 +152,9 @@ def test_what_can_be_known_to_fail_is_refused_before_anything_is_embedded(tmp_pa
     twice = replace(EXPERIMENT, data=(DataSource("demo", "demo"), DataSource("demo-single", "demo")))
     ways = (Retrieval("lexical", "lexical"), Retrieval("single-lexical", "lexical"))
 
+    (begun := tmp_path / "begun").mkdir()
+    (begun / f".experiment.json.1-ab{PART}").write_text("another process is about to begin the same run there")
+    refuse_other_things(begun)
     with pytest.raises(InvalidInput, match="is not empty and holds no run"):
         run(order(tmp_path / "other"), heard)
     with pytest.raises(InvalidInput, match="two cells of small would be called demo-single-single-lexical-s1"):

@@ -143,7 +143,10 @@ async def test_a_hit_says_who_said_it_who_holds_it_and_how_far_it_is_trusted(tow
     [
         ("retract", {"fact_id": "0" * 32}, "no fact"),
         ("store", {"content": " "}, "a fact needs words"),
+        ("store", {"content": "The pump is red.", "said_at": "yesterday"}, "`said_at` is a day or a time such as"),
+        ("learn", {"text": "The pump is red.", "said_at": "yesterday"}, "`said_at` is a day or a time such as"),
         ("tell", {"to": "ann"}, "send to another node"),
+        ("tell", {"to": "nobody"}, "there is no member 'nobody': send to one of ann, or to everybody"),
     ],
 )
 async def test_nonsense_is_refused_and_the_next_one_answered(what: str, fields: dict[str, Any], text: str, town: Town) -> None:
