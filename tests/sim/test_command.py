@@ -21,12 +21,18 @@ def broken(plan: SimulationPlan) -> tuple[SimulationReport, float]:
     return SimulationReport(plan, violation, 1, 3_600_000, 1, 1, "d", 2, ((0.5, 0.5), (1.0, 1.0))), 0.5
 
 
-def test_json_has_a_row_per_topology_and_its_convergence():
-    result = RUN.invoke(app, [*SHORT, "--topology", "flat,federated", "--output", "json"])
+def test_json_has_a_row_per_topology_and_its_convergence_and_a_plot_a_line(tmp_path):
+    path = tmp_path / "convergence.svg"
+    result = RUN.invoke(app, [*SHORT, "--topology", "flat,federated", "--output", "json", "--plot", str(path)])
     rows = msgspec.json.decode(result.stdout)["rows"]
     assert result.exit_code == 0, result.stderr
     assert [(row["topology"], row["seeds"], row["violations"]) for row in rows] == [("flat", 2, 0), ("federated", 2, 0)]
     assert all(row["convergence"][-1]["median"] == 1.0 for row in rows)
+
+    assert f"drawn into {path}" in result.stderr.replace("\n", "")
+    picture = path.read_text("utf-8")
+    assert picture.startswith("<svg")
+    assert [picture.count(f">{name}</text>") for name in ("flat", "federated", "sharded")] == [1, 1, 0]
 
 
 def test_a_broken_promise_is_exit_code_1_and_one_command_that_repeats_it(monkeypatch):
@@ -49,17 +55,6 @@ def test_ctrl_c_prints_what_was_done_so_far(monkeypatch):
     said = msgspec.json.decode(result.stdout)
     assert result.exit_code == 130
     assert (said["stopped"], said["rows"][0]["seeds"]) == (True, 1)
-
-
-def test_a_plot_is_an_svg_with_a_line_per_topology(tmp_path):
-    path = tmp_path / "convergence.svg"
-    result = RUN.invoke(app, [*SHORT, "--topology", "flat,sharded", "--plot", str(path)])
-    assert f"drawn into {path}" in result.stderr.replace("\n", "")
-
-    picture = path.read_text("utf-8")
-    assert result.exit_code == 0, result.stderr
-    assert picture.startswith("<svg")
-    assert [picture.count(f">{name}</text>") for name in ("flat", "sharded", "federated")] == [1, 1, 0]
 
 
 def test_a_plot_that_can_not_be_written_is_told_after_what_was_found(tmp_path):

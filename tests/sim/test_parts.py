@@ -82,36 +82,29 @@ def test_what_was_synced_survives_any_crash_and_of_the_rest_a_beginning():
     assert kept == {b"1", b"12", b"123"}
 
 
-def test_a_disk_gives_back_the_last_value_of_each_key():
+def test_a_disk_gives_back_the_last_value_of_each_key_and_a_backup_is_older_than_what_it_replaces():
     disk = Disk()
     disk.write([*put(b"a", b"1"), *put(b"b", b"1")])
     disk.write([*put(b"a", b"2"), Delete("table", b"b")])
     assert disk.load() == put(b"a", b"2")
 
-
-def test_a_backup_is_older_than_what_it_replaces():
     disk = Disk()
     assert not disk.restore(Random(1))
     disk.write(put(b"1"))
     disk.write(put(b"2"))
-
     assert disk.restore(Random(1))
     assert disk.load() == put(b"1")
 
 
-def test_a_calm_network_brings_everything_once_and_out_of_order():
+def test_a_calm_network_brings_everything_once_and_out_of_order_a_bad_one_loses_and_repeats_and_a_broker_puts_aside():
     arrived = [int(packet.message.batch) for packet in carried(CALM)]
     assert sorted(arrived) == list(range(200))
     assert arrived != sorted(arrived)
 
-
-def test_a_bad_network_loses_and_repeats():
     arrived = [packet.message.batch for packet in carried(replace(CALM, loss=0.5, duplication=0.5))]
     assert 60 < len(set(arrived)) < 140
     assert len(arrived) > len(set(arrived))
-
-
-def test_a_broker_repeats_what_nobody_acknowledges_and_then_puts_it_aside():
+    # It repeats what nobody acknowledges.
     assert len(carried(replace(CALM, is_brokered=True), count=3)) == 15
 
 
@@ -257,6 +250,13 @@ def lived_through(*, is_signed: bool = False) -> World:
     return world
 
 
+@pytest.fixture(scope="module")
+def world_at_rest() -> World:
+    world = lived_through()
+    world.run(HOUR_MS)
+    return world
+
+
 def broken_in(world: World) -> dict[str, int]:
     """How often each promise is."""
     checks = (
@@ -302,9 +302,8 @@ def test_a_member_that_lost_everything_is_seen_by_whoever_looks_at_what_it_holds
         ({"agent": "somebody"}, {"I1": 1}),
     ],
 )
-def test_an_assertion_that_was_changed_where_it_lies_is_seen(changed: dict, broken: dict[str, int]):
-    world = lived_through()
-    world.run(HOUR_MS)
+def test_an_assertion_that_was_changed_where_it_lies_is_seen(world_at_rest: World, changed: dict, broken: dict[str, int]):
+    world = world_at_rest
     (assertion,) = (assertion for _, assertion in assertions_of(world.machines["n2"]))
     share = node_of(world.machines["n2"]).partitions.shares["all"]
     forged = msgspec.structs.replace(assertion, assertion=msgspec.structs.replace(assertion.assertion, **changed))
