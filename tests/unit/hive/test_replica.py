@@ -144,18 +144,6 @@ def test_what_nobody_vouches_for_any_more_is_no_fact():
     assert desk.counted("pump").documents == 0
 
 
-def test_an_agent_under_quarantine_neither_asserts_nor_confirms():
-    desk = Desk()
-    desk.say(assertion(), assertion(agent="liar"), assertion("The pump is blue.", agent="liar"))
-
-    desk.changed(hidden={"liar"})
-
-    assert (desk.fact().confirmations, desk.fact().status) == (0, "held")
-    assert desk.found("pump") == {PUMP_ID}
-    desk.changed(hidden=set())
-    assert len(desk.found("pump")) == 2
-
-
 def test_a_copy_counts_at_its_home_only():
     desk = Desk()
     desk.say(into="copies")

@@ -64,19 +64,6 @@ def test_an_entry_that_arrives_before_its_writers_appointment_counts_from_then_o
     assert here.moderators == {"mod", "may"}
 
 
-def test_what_a_moderator_did_in_office_stays_and_what_it_does_afterwards_is_void():
-    here, _ = copies()
-    here.write("moderator/may", "true", "mod", at(1))
-    here.write("redacted/f1", "true", "may", at(2))
-
-    here.write("moderator/may", "false", "mod", at(3))
-    here.take([RegistryEntry("redacted/f2", "true", at(4), "may")], NOW_MS)
-
-    assert here.get("redacted/f1") is True
-    assert here.get("redacted/f2") is None
-    assert here.may_write("redacted/f2", "may")
-
-
 @pytest.mark.parametrize(
     ("key", "by", "is_allowed"),
     [

@@ -189,15 +189,13 @@ def retract(hive: Hive, node: str, numbers: range) -> None:
         assert not hive.write(node, f"retracted/{fact_id(str(number))}/ines", by="ines")
 
 
-def test_entries_go_in_their_order_in_messages_of_bounded_size():
+def test_entries_go_in_their_order_in_messages_of_bounded_size_and_one_larger_than_any_goes_alone():
     many = [entry(number) for number in range(200)]
     told = announced(many, 3_000)
     assert [one for some in told for one in some.entries] == many
     assert len(told) < 30
     assert all(len(encode_message(some)) <= 3_000 for some in told)
 
-
-def test_an_entry_larger_than_any_message_goes_alone_and_nothing_is_told_in_none():
     large = entry(1, '"' + "x" * 3_900 + '"')
     assert announced([entry(0), large, entry(2)], 1_000) == tuple(Announce((one,)) for one in (entry(0), large, entry(2)))
     assert announced([], 1_000) == ()

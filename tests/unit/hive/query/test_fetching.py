@@ -54,7 +54,7 @@ def test_what_the_holder_has_let_go_of_another_replica_is_asked_for():
     assert [one.id for one in fetch.gathered()] == ["1"]
 
 
-def test_who_has_no_room_for_all_is_asked_for_the_rest():
+def test_who_has_no_room_for_all_is_asked_for_the_rest_and_who_has_room_for_nothing_not_for_ever():
     fetch = begun(("1", "a"), ("2", "a"), ("3", "a"))
     first = FactsReply("f", (fact("1"),), is_cut=True)
 
@@ -64,11 +64,7 @@ def test_who_has_no_room_for_all_is_asked_for_the_rest():
 
     assert fetch.is_done
     assert [one.id for one in fetch.gathered()] == ["1", "2", "3"]
-
-
-def test_who_has_room_for_nothing_is_not_asked_for_ever():
-    fetch = begun(("1", "a"))
-    assert asked(fetch.take("a", FactsReply("f", (), is_cut=True), 5)) == [("b", ("1",))]
+    assert asked(begun(("1", "a")).take("a", FactsReply("f", (), is_cut=True), 5)) == [("b", ("1",))]
 
 
 def test_a_silent_holder_is_asked_again_and_replaced_within_the_deadline():

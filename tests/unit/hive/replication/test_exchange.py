@@ -33,7 +33,7 @@ def test_who_agrees_says_so_in_two_short_messages():
     assert len(msgspec.msgpack.encode(offer.summaries)) <= 45
 
 
-def test_partitions_that_agree_cost_nothing_beside_one_that_does_not():
+def test_partitions_that_agree_cost_nothing_beside_one_that_does_not_nor_do_those_that_only_one_of_them_keeps():
     chance = Random(1)
     ada, bert = (Member(name, chance, partitions=("x", "y", "z")) for name in ("ada", "bert"))
     for name in ("x", "y", "z"):
@@ -45,11 +45,7 @@ def test_partitions_that_agree_cost_nothing_beside_one_that_does_not():
 
     assert {step.partition for step in steps(messages)} == {"y"}
     assert messages[1].agrees == ("x", "z")
-
-
-def test_a_partition_only_one_of_them_keeps_is_none_of_the_others_business():
-    ada, bert = two()
-    ada.say("Secret of ada's group.")
+    ada.say("Secret of ada's group.", partition="x")
     bert.shares = {}
     assert [type(message) for message in meet(ada, bert)] == [SyncOffer, SyncState]
 

@@ -213,17 +213,12 @@ def test_another_tenants_facts_are_refused():
         Resettlement(snapshot, flat("x"), lambda _: "x", others, Random(1), NOW)
 
 
-def test_a_missing_journal_costs_nothing_that_others_have():
-    hive = Hive(flat())
-    hive.say("n0")
-    snapshot = read(hive, "n0", "n1")
-    assert [one.assertion.fact_id for one in snapshot.vouched] == [PUMP_ID]
-    assert snapshot.lost == {}
-
-
-def test_writes_that_are_known_of_and_nowhere_to_be_found_are_counted():
+def test_a_missing_journal_costs_nothing_that_others_have_and_writes_that_are_nowhere_to_be_found_are_counted():
     hive = Hive(flat())
     hive.say("n0", PUMP)
+    snapshot = read(hive, "n0", "n1")
+    assert ([one.assertion.fact_id for one in snapshot.vouched], snapshot.lost) == ([PUMP_ID], {})
+
     hive.is_lost = lambda *_: True
     hive.say("n0", VALVE, "Pump 7 is red.")
     heads = {key: value for key, value in hive.kept["n0"].items() if key[0] == "head"}

@@ -137,9 +137,11 @@ def test_the_seeds_overlap_must_be_more_than_four_tenths():
     assert conflicts(said("Alice likes dark roasted coffee"), said("Alice likes dark roasted tea"))
 
 
-def test_a_speaker_does_not_contradict_itself_by_saying_other_things():
+def test_a_speaker_does_not_contradict_itself_by_saying_other_things_and_two_speak_of_themselves_but_of_one_gateway():
     assert not conflicts(said("I went to the gym in town.", speaker="Ann"), said("I went to the pool in town.", speaker="Ann"))
     assert conflicts(said("I have 2 dogs.", speaker="Ann"), said("I have 3 dogs.", speaker="Ann"))
+    assert not conflicts(said("I have 2 dogs.", speaker="Ann"), said("I have 3 dogs.", speaker="Bob"))
+    assert conflicts(said("The gateway uses port 1.", speaker="Ann"), said("The gateway uses port 2.", speaker="Bob"))
 
 
 @pytest.mark.parametrize(
@@ -185,30 +187,18 @@ def test_a_later_word_corrects_an_earlier_one_about_the_same_and_what_somebody_s
     assert corrects(said(later, said_at="2024"), said(earlier, said_at="2023")) is of_one
 
 
-def test_two_speakers_speak_of_themselves_but_of_one_gateway():
-    mine, yours = said("I have 2 dogs.", speaker="Ann"), said("I have 3 dogs.", speaker="Bob")
-    here, there = said("The gateway uses port 1.", speaker="Ann"), said("The gateway uses port 2.", speaker="Bob")
-    assert not conflicts(mine, yours)
-    assert conflicts(here, there)
-
-
 def test_a_document_is_no_statement():
     long = "The gateway listens on port 8443. " * 100
     assert not conflicts(said(long), said(long.replace("8443", "9443")))
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_what_is_called_disputed_is(part: str):
+def test_what_is_called_disputed_is_whichever_of_two_statements_comes_first(part: str):
     found = figures(pairs(part))
     assert found.precision >= 0.95
     assert found.recall >= 0.8
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_which_of_two_statements_comes_first_does_not_matter(part: str):
     for pair in pairs(part):
         one, other = Statement(pair.one, pair.concept), Statement(pair.other, pair.concept)
-
         assert conflicts(one, other) == conflicts(other, one)
 
 
