@@ -145,20 +145,33 @@ class Notices:
         self._ledger, self._deliver, self.link, self.hours, self._clock_ms = ledger, deliver, link, hours, clock_ms
         self._desk = LedgerDesk(ledger, clock_ms=clock_ms)
         self._turn = asyncio.Lock()
+        # Items whose notice met silence the last time.
+        self._unheard: set[str] = set()
 
     async def send_due(self) -> int:
         """Send the notice of each item of a run that waits and has none; the number that could not be sent.
 
-        Raises what a ledger raises.
+        A receiver that is silent on one would be on the next, too: the others wait for the next call. That begins with them, for
+        it may be this one notice. Raises what a ledger raises.
         """
         async with self._turn:
             waiting = [view for view in await self._desk.open() if view.item.kind in KINDS]
-            return sum([not await self._sent(view) for view in waiting if not await self._ledger.read(SENT + view.item.id)])
+            due = [view for view in waiting if not await self._ledger.read(SENT + view.item.id)]
+            due.sort(key=lambda view: view.item.id in self._unheard)
+            failed = 0
+            for number, view in enumerate(due):
+                failed += not await self._sent(view)
+                if view.item.id in self._unheard:
+                    return failed + len(due) - number - 1
+            return failed
 
     async def _sent(self, view: ItemView) -> bool:
+        self._unheard.discard(view.item.id)
         try:
             await self._deliver(view.item.id, await self._notice(view))
         except BackendError as error:
+            if isinstance(error, BackendTimeout):
+                self._unheard.add(view.item.id)
             _log.warning("item %s waits, and its notice could not be sent; tried again: %s", view.item.id[:8], error)
             return False
         # False where another process has sent one, too.

@@ -9,7 +9,8 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.agents.desk import Decided, LedgerDesk
-from hive_mind.errors import InvalidInput
+from hive_mind.agents.notices import Notices
+from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.judge.items import OPEN_MAX, Decision, Item
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import Ledger
@@ -52,6 +53,23 @@ async def test_what_is_asked_twice_by_whomever_is_one_item_which_is_not_asked_ag
     assert await here.ask(item(title="the same case, told otherwise"))
     assert await here.open() == []
     assert len(await ledger.read(f"item/{item().id}")) == 3
+
+
+async def test_a_receiver_of_notices_that_is_silent_is_waited_for_once_a_round_and_keeps_no_other_notice_back_for_ever() -> None:
+    async with opened("ledger", "memory") as ledger:
+        tried: list[str] = []
+
+        async def deliver(_: str, notice: dict[str, Any]) -> None:
+            tried.append(notice["title"])
+            if notice["title"] == "a":
+                raise BackendTimeout("command", "it did not end within 20 s")
+
+        for number, name in enumerate("abc"):
+            await LedgerDesk(ledger).ask(item(name, kind="question", title=name, opened_ms=1_000 + number))
+        notices = Notices(ledger, deliver)
+        rounds = [(await notices.send_due(), "".join(tried)) for _ in range(2)]
+
+    assert rounds == [(3, "a"), (1, "abca")]
 
 
 async def test_a_reopened_item_waits_again_and_is_decided_again(ledger: Ledger) -> None:
