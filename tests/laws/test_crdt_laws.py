@@ -103,16 +103,13 @@ def test_one_change_does_what_merging_the_whole_replica_after_it_does(history):
 
 
 @given(HISTORIES, ELEMENTS)
-def test_adding_wins_over_a_removal_that_did_not_see_it(history, element):
+def test_adding_wins_over_a_removal_that_did_not_see_it_and_one_that_saw_everything_is_final(history, element):
     here, there, _ = history.replicas
     there.remove(element)
     here.add(element)
     assert element in joined(here, there)
     assert element in joined(there, here)
 
-
-@given(HISTORIES, ELEMENTS)
-def test_a_removal_that_saw_everything_is_final(history, element):
     everything = joined(*history.replicas)
     everything.remove(element)
     assert element not in joined(everything, *history.replicas)

@@ -1,6 +1,7 @@
 """Results differ from one another as far as lambda asks for it."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,25 +14,22 @@ def vectors(*rows: tuple[float, float]):
     return likeness_of_vectors(np.array(rows, np.float32))
 
 
-def test_the_second_place_goes_to_what_says_something_else():
-    assert diversified([1.0, 0.95, 0.8], vectors(EAST, EAST, NORTH), 2) == [0, 2]
+WORDS = likeness_of_terms([frozenset("ab"), frozenset("ab"), frozenset("cd")])
 
 
-def test_at_lambda_one_relevance_alone_decides():
-    assert diversified([1.0, 0.95, 0.8], vectors(EAST, EAST, NORTH), 3, share=1.0) == [0, 1, 2]
-
-
-def test_without_vectors_words_in_common_count():
-    words = likeness_of_terms([frozenset("ab"), frozenset("ab"), frozenset("cd")])
-    assert diversified([1.0, 0.95, 0.8], words, 3) == [0, 2, 1]
-
-
-def test_a_vector_that_is_missing_is_like_nothing():
-    assert diversified([1.0, 0.9], vectors(EAST, (float("nan"), float("nan"))), 2) == [0, 1]
-
-
-def test_nothing_to_choose_from_gives_nothing():
-    assert diversified([], vectors(), 3) == []
+@pytest.mark.parametrize(
+    ("relevance", "likeness", "count", "share", "chosen"),
+    [
+        ([1.0, 0.95, 0.8], vectors(EAST, EAST, NORTH), 2, {}, [0, 2]),
+        ([1.0, 0.95, 0.8], vectors(EAST, EAST, NORTH), 3, {"share": 1.0}, [0, 1, 2]),
+        ([1.0, 0.95, 0.8], WORDS, 3, {}, [0, 2, 1]),
+        ([1.0, 0.9], vectors(EAST, (float("nan"), float("nan"))), 2, {}, [0, 1]),
+        ([], vectors(), 3, {}, []),
+    ],
+    ids=["something else comes second", "relevance alone decides", "words in common count", "like nothing", "nothing to choose"],
+)
+def test_results_differ_as_far_as_lambda_asks_for_it(relevance, likeness, count: int, share: dict[str, float], chosen: list[int]):
+    assert diversified(relevance, likeness, count, **share) == chosen
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.integers(1, 15), st.floats(0, 1))

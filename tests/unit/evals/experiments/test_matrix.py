@@ -40,23 +40,15 @@ def test_names_tell_what_a_cell_is_and_what_differs_from_the_defaults():
     ]
 
 
-def test_baselines_are_always_there_once_for_all_ways_to_retrieve():
+def test_baselines_are_there_once_for_all_ways_to_retrieve_unless_there_are_to_be_none_and_context_where_a_model_answers():
     ways = (Retrieval("lexical", "lexical"), Retrieval())
-    found = cells_of(Experiment("x", (DEMO,), (Arm("bm25"),), ways, answerer="model"))
+    words, whole = Experiment("x", (DEMO,), (Arm("bm25"),), ways), Experiment("x", (DEMO,), (Arm(),), has_baselines=False)
 
-    assert [(cell.arm.kind, cell.retrieval.name) for cell in found] == [
-        ("bm25", "lexical"),
-        ("random", "lexical"),
-        ("full-context", "lexical"),
-    ]
-
-
-def test_an_experiment_may_have_no_baselines():
-    assert ids(Experiment("x", (DEMO,), (Arm(),), has_baselines=False)) == ["demo-single-hybrid-s1"]
-
-
-def test_everything_as_context_is_only_there_where_a_model_answers():
-    assert "demo-full-context-s1" not in ids(Experiment("x", (DEMO,), (Arm(),)))
+    for experiment, context in ((words, []), (replace(words, answerer="model"), ["full-context"])):
+        assert [(cell.arm.kind, cell.retrieval.name) for cell in cells_of(experiment)] == [
+            (kind, "lexical") for kind in ("bm25", "random", *context)
+        ]
+    assert ids(whole) == ["demo-single-hybrid-s1"]
 
 
 def test_arms_that_differ_in_what_means_nothing_to_them_are_one():

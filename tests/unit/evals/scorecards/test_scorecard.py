@@ -129,17 +129,13 @@ def test_a_cell_that_was_not_finished_or_not_begun_is_there_too(tmp_path: Path):
 def test_a_question_without_a_result_is_counted_by_its_reason_and_is_part_of_no_mean(tmp_path: Path):
     asked = [row("q1", metrics={"m": 1.0}, messages=2), row("q2", metrics={"m": 0.0}, messages=90, error="timed out")]
 
-    flat = card_of(write_scorecard(written_run(tmp_path / "run", {FLAT_ID: asked})), FLAT_ID)
+    card = write_scorecard(written_run(tmp_path / "run", {FLAT_ID: asked, SINGLE_ID: [row("q1", error="no such model")]}))
 
+    flat = card_of(card, FLAT_ID)
+    assert card_of(card, SINGLE_ID).system is None, "where none was answered"
     assert (flat.questions, flat.errors) == (2, {"timed out": 1})
     assert flat.metrics["m"].mean == 1.0
     assert (flat.system.messages.mean, flat.system.wall_ms.n) == (2.0, 1)
-
-
-def test_where_no_question_was_answered_there_are_no_system_figures(tmp_path: Path):
-    card = write_scorecard(written_run(tmp_path / "run", {FLAT_ID: [row("q1", error="no such model")]}))
-
-    assert card_of(card, FLAT_ID).system is None
 
 
 def test_money_is_added_up_and_unknown_where_a_price_is_missing(tmp_path: Path):
