@@ -2,10 +2,11 @@ import asyncio
 
 import pytest
 
+from hive_mind.cognition.answering.likelihood import evidence_of
 from hive_mind.cognition.extractive import GENERAL, ExtractiveReader, ExtractiveSettings
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Content
-from tests.unit.cognition.reading import candidates, extraction, statements
+from tests.unit.cognition.reading import candidates, extraction, hit, statements
 
 REPORT = """# Incident INC-2024-001
 Date: 5 March 2024
@@ -197,3 +198,10 @@ def test_the_concept_map_links_what_is_named_together_and_says_how_much_it_leave
         "Owners (2 statements): Ana, Ben",
     ]
     assert mapped("\n".join(f"# Topic {n}\nThis is line {n} of it." for n in range(50)))[-1] == "… and 10 more concepts"
+
+
+def test_a_fact_of_another_year_than_is_asked_about_contradicts_the_question():
+    fair = [hit("The fair of 2021 took place in Porto.")]
+
+    assert evidence_of("Where did the fair of 2021 take place?", fair, {})[0].contradicted == 0.0
+    assert evidence_of("Where did the fair of 2023 take place?", fair, {})[0].contradicted == 1.0

@@ -24,10 +24,10 @@ def test_what_more_speaks_for_takes_the_best_place_of_its_group_and_the_others_s
     assert order(likeliest_first(hits("a", "x", "b", "y", "c", rivals="abc"), {"a": -1.0, "b": 3.0, "c": 1.0})) == "bxcya"
 
 
-def test_one_of_whom_nothing_is_known_weighs_like_one_unknown_agent() -> None:
+def test_one_of_whom_nothing_is_known_weighs_like_one_unknown_agent_and_where_it_is_of_all_the_order_stays() -> None:
     given = hits("a", "b", rivals="ab")
-    assert order(likeliest_first(given, {"b": 3.0})) == "ba"
-    assert order(likeliest_first(given, {"b": 0.1})) == "ab"
+    votes: list[dict[str, float | None]] = [{}, {"a": None, "b": None}, {"b": 3.0}, {"b": 0.1}]
+    assert [order(likeliest_first(given, known)) for known in votes] == ["ab", "ab", "ba", "ab"]
 
 
 def test_two_disputes_do_not_mix() -> None:

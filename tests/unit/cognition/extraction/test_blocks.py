@@ -20,8 +20,10 @@ def test_a_heading_keeps_the_underscores_of_a_name_and_no_address_of_a_link(line
 
 
 def test_a_block_knows_every_heading_it_stands_under():
-    found = blocks("# Log\n## May\n**Rain**\nWet.\n## May\nDry.\nNotes\n=====\nEnd.")
+    found = blocks("# Plan\nWe start.\n\nGoals\n=====\nWe win.\n\n**Risks**\nRain.")
+    assert [(block.heading, block.text) for block in found] == [("Plan", "We start."), ("Goals", "We win."), ("Risks", "Rain.")]
 
+    found = blocks("# Log\n## May\n**Rain**\nWet.\n## May\nDry.\nNotes\n=====\nEnd.")
     assert [[heading.title for heading in block.headings] for block in found] == [
         ["Log", "May", "Rain"],
         ["Log", "May"],
