@@ -15,7 +15,6 @@ import msgspec
 from hive_mind.api import requests as api
 from hive_mind.api.replies import FoundReply
 from hive_mind.api.request import OfFact, OnEvent, Progress, Register, Request, name_of
-from hive_mind.cognition.extraction.dating import refuse_no_time
 from hive_mind.cognition.iso import end_us
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.disputes import conflicts_of
@@ -110,7 +109,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return await learn_files(self._agent, request.paths, self._sources)
 
     async def _do_store(self, request: api.Store) -> Any:
-        refuse_no_time(request.said_at)
+        _refuse_no_date(request.said_at)
         store = shared.local_store_fact if request.local and (shared := self._shared) else self._agent.memory.store_fact
         said = {"source": request.source, "said_at": request.said_at, "labels": request.labels}
         fact = await store(request.concept, request.content, request.confidence, **cast(Any, said))
@@ -118,7 +117,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
     async def _do_correct(self, request: api.Correct) -> Any:
         former = await self._fact(request.fact_id)
-        refuse_no_time(request.said_at)
+        _refuse_no_date(request.said_at)
         newer = Candidate(request.content, former.concept, request.confidence, request.said_at)
         return _sharing_of(await self._agent.memory.supersede(former.id, newer, request.source, request=_key_of(request)))
 
@@ -337,6 +336,14 @@ def _key_of(request: OfFact) -> str:
 def _episode_reply(episode: Episode) -> Reply:
     reply = {"id": episode.id, "title": episode.title, "source": episode.source, "said_at": episode.said_at}
     return reply | {"text": episode.text[:_EXCERPT_MAX]}
+
+
+def _refuse_no_date(said_at: str) -> None:
+    """What knows of times reads texts, which a list of facts doesn't need: it is loaded where one is given."""
+    if said_at:
+        from hive_mind.cognition.extraction.dating import refuse_no_time
+
+        refuse_no_time(said_at)
 
 
 def _sharing_of(fact: Fact) -> Reply:
