@@ -29,6 +29,10 @@ from hive_mind.runs.effects import ToolTraits
 from hive_mind.tools import McpServer, NeedsPerson, Tool, ToolContext
 
 _BEGIN_S = 30.0
+# After that a person at a terminal wonders.
+_UNEXPLAINED_S = 3.0
+# A process that does not end when its input does is ended by the library within two seconds.
+_ENDED_S = 5.0
 _CALL_S = timedelta(minutes=5).total_seconds()
 _DESCRIPTION_CHARACTERS = 2_000
 _LINE_BYTES_MAX = 1 << 16
@@ -52,22 +56,29 @@ class McpTools:
         self._holding = asyncio.create_task(self._hold(), name=f"MCP server {self._server.name}")
         ready = asyncio.create_task(self._ready.wait())
         try:
-            await asyncio.wait([self._holding, ready], timeout=_BEGIN_S, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([self._holding, ready], timeout=_UNEXPLAINED_S, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                _log.info("waiting for MCP server %s, which says nothing yet; for at most %g s", self._server.name, _BEGIN_S)
+                await asyncio.wait([self._holding, ready], timeout=_BEGIN_S - _UNEXPLAINED_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
             ready.cancel()
         if not self._ready.is_set():
             why = self._holding.exception() if self._holding.done() and not self._holding.cancelled() else None
             await self.close()
             raise BackendUnavailable(
-                f"mcp:{self._server.name}", f"the server does not answer: {_cause(why) or 'it took too long'}"
+                f"mcp:{self._server.name}",
+                f"the server does not answer: {_cause(why) or f'it said nothing within {_BEGIN_S:g} s'}",
             )
 
     async def close(self) -> None:
         """End the connection, and the process that was started for it."""
         self._over.set()
         if self._holding is not None:
-            await asyncio.wait([self._holding], timeout=_BEGIN_S)
+            # One that has not answered yet sees no end, either.
+            if self._ready.is_set():
+                await asyncio.wait([self._holding], timeout=_BEGIN_S)
             self._holding.cancel()
+            await asyncio.wait([self._holding], timeout=_ENDED_S)
 
     async def _hold(self) -> None:
         """The connection belongs to one task: it is opened and closed there, while other tasks make calls."""

@@ -16,7 +16,7 @@ from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger import memory
 from hive_mind.runs.spec import WorkerSpec
-from hive_mind.tools import McpServer, Toolbox, ToolContext
+from hive_mind.tools import McpServer, Toolbox, ToolContext, mcp
 from hive_mind.tools.mcp import McpTools
 from hive_mind.tools.mcp import open as open_mcp
 from tests.servers.forked_async import installed
@@ -96,6 +96,14 @@ def test_what_a_tool_refuses_is_told_and_a_server_that_ends_is_unavailable(tmp_p
 def test_a_server_that_is_none_is_told(command: tuple[str, ...]) -> None:
     with pytest.raises(BackendUnavailable, match="mcp:t"):
         asyncio.run(open_mcp(McpServer("t", command)))
+
+
+def test_a_server_that_says_nothing_is_named_while_it_is_waited_for_and_given_up(monkeypatch, caplog) -> None:
+    monkeypatch.setattr(mcp, "_UNEXPLAINED_S", 0.1)
+    monkeypatch.setattr(mcp, "_BEGIN_S", 0.3)
+    with caplog.at_level("INFO"), pytest.raises(BackendUnavailable, match="it said nothing within"):
+        asyncio.run(open_mcp(McpServer("quiet", (sys.executable, "-c", "import time; time.sleep(100)"))))
+    assert "waiting for MCP server quiet, which says nothing yet; for at most 0.3 s" in caplog.messages
 
 
 CLOSER = WorkerSpec.model_validate(
