@@ -17,7 +17,7 @@ from hive_mind.cognition import Extraction
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.extraction.blocks import Layout, blocks, section_names
 from hive_mind.cognition.extraction.captions import are_captions, text_of_captions
-from hive_mind.cognition.extraction.dating import Dates, dates_of
+from hive_mind.cognition.extraction.dating import Dates, dates_of, with_entries
 from hive_mind.cognition.extraction.html_text import is_html, text_of_html
 from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX, STATED, Piece, cut, exchanged, summed_up
 from hive_mind.cognition.extraction.separated import message_of
@@ -80,7 +80,7 @@ class ExtractiveReader:
         return await off_loop(len(content.text), self._extracted, content)
 
     def _extracted(self, content: Content) -> Extraction:
-        layout = blocks(as_notes(shown(content.text)))
+        layout = with_entries(blocks(as_notes(shown(content.text))))
         dates = dates_of(content, layout)
         settings = self._settings
         pieces = list(summed_up(list(exchanged(cut(layout, settings.sentence_chars_max, settings.utterance_chars_max)))))

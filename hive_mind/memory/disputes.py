@@ -19,6 +19,7 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
+from hive_mind.ranking.tokens import terms_in
 from hive_mind.regex import regex
 
 # Every two of them are compared, and nobody reads further.
@@ -69,6 +70,22 @@ _SUBJECT = regex(
 )
 _FIGURE = regex(r"\d")
 _VALUE = regex(r"\d|(?<=\w )[^\W\d_a-z]")
+# "Not quay 3 but quay 5"
+_INSTEAD = regex(
+    r"\b(?:not|nicht|non?|pas|não|nie|не)\s(?:(?:on|at|in|to|the|am|um|an|el|la|le|a|à|en)\s){0,2}(?P<former>[^,.;:!?]{2,40}?),?\s"
+    r"(?:but|sondern|sino|mais|ma|mas|lecz|tylko|а)\s",
+    re.IGNORECASE,
+)
+# Values of a kind, one of which may be put in the place of another.
+_KINDS = (
+    regex(
+        r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|"
+        r"vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)\b",
+        re.IGNORECASE,
+    ),
+    regex(r"\b\d{1,2}:\d\d\b|\b\d{1,2}\s?[ap]\.?m\b|\b\d{1,2}(?:[.:]\d\d)?\sUhr\b", re.IGNORECASE),
+)
+_TELLING_LETTERS_MIN = 4
 
 
 @ornament(lambda hits, *_: list(hits))
@@ -115,7 +132,11 @@ def corrections_of(hits: Sequence[Hit], candidates: Iterable[Hit]) -> list[Hit]:
     """The candidates that correct one of the hits in words that say nothing without it: "No, on Monday now."."""
     ids = {hit.fact.id for hit in hits}
     left = (hit for hit in candidates if hit.fact.id not in ids and hit.fact.before)
-    return [hit for hit in left if any(_corrects_last(hit.fact, corrected.fact) for corrected in hits)]
+    return [hit for hit in left if any(_corrects_last(hit.fact, told.fact) or _moved(hit.fact, told.fact) for told in hits)]
+
+
+def _moved(later: Fact, earlier: Fact) -> bool:
+    return not set(later.sources).isdisjoint(earlier.sources) and _later(later, earlier) > 0 and _moves(later, earlier)
 
 
 def _corrects_last(later: Fact, earlier: Fact) -> bool:
@@ -128,9 +149,38 @@ def _corrects_last(later: Fact, earlier: Fact) -> bool:
     subject = _SUBJECT.match(_OPENER.sub("", message))
     if subject and subject["noun"].casefold() not in former.casefold() and not _CORRECTING.match(message):
         return False
-    if former not in later.before or not (is_opened or _CORRECTING.search(_LEAD.sub("", message, count=1))):
+    if (
+        _INSTEAD.search(message)
+        or former not in later.before
+        or not (is_opened or _CORRECTING.search(_LEAD.sub("", message, count=1)))
+    ):
+        return False
+    kinds = [kind for kind in _KINDS if kind.search(message)]
+    if kinds and not any(kind.search(former) for kind in kinds) and not _VALUE.search(_without(kinds, message)):
+        # Another day is none in the place of wine.
         return False
     return bool((_VALUE if is_opened or not _FIGURE.search(former) else _FIGURE).search(message))
+
+
+def _without(kinds: Iterable[re.Pattern[str]], text: str) -> str:
+    for kind in kinds:
+        text = kind.sub("", text)
+    return text
+
+
+def _moves(later: Fact, earlier: Fact) -> bool:
+    """Whether a fact says that it puts another value, of the same kind, in the place of one that is said further up."""
+    message, former = _said(later), _said(earlier)
+    if any(instead["former"].casefold() in former.casefold() for instead in _INSTEAD.finditer(message)):
+        return True
+    if not (_OPENER.match(message) or _NOW_SAID.search(message) or _CHANGED.search(message)):
+        return False
+    for kind in _KINDS:
+        values, values_before = (set(map(str.casefold, kind.findall(text))) for text in (message, former))
+        if values_before and values - values_before:
+            words = terms_in(_without(_KINDS, message)) & terms_in(_without(_KINDS, former))
+            return bool(values & values_before) or any(len(word) >= _TELLING_LETTERS_MIN for word in words)
+    return False
 
 
 def _said(fact: Fact) -> str:
@@ -154,6 +204,8 @@ def replaces(later: Fact, earlier: Fact) -> bool:
         return True
     if set(later.sources).isdisjoint(earlier.sources) or _later(later, earlier) <= 0:
         return False
+    if _moves(later, earlier):
+        return True
     is_newer = _is_of_later_day(later, earlier)
     return corrects(Statement(**said_of(later)), Statement(**said_of(earlier)), is_marked=is_newer) or any(
         corrects(clause, former, is_marked=is_marked)

@@ -9,11 +9,28 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from hive_mind.cognition.answering.counts import COUNTING, NUMBER_OF, has_count, has_number, is_counted
-from hive_mind.cognition.answering.elsewhere import FIGURE, SOMEBODY, TIME, has_figure, has_time
 from hive_mind.cognition.answering.headings import value_of
+from hive_mind.cognition.answering.measures import (
+    COUNTING,
+    CURRENCIES,
+    EXTENT,
+    LASTING,
+    MEASURED,
+    NUMBER_OF,
+    PERIODS,
+    SIZE,
+    SPEED,
+    WARMTH,
+    WEIGHT,
+    has_count,
+    has_length,
+    has_number,
+    is_counted,
+)
+from hive_mind.cognition.answering.other_languages import FIGURE, SOMEBODY, TIME, has_figure, has_time
 from hive_mind.cognition.answering.subject import said_in
-from hive_mind.cognition.answering.wordings import DEGREES, HOW, measured_in
+from hive_mind.cognition.answering.wordings import HOW, measured_in
+from hive_mind.cognition.extraction.fields import setting_in
 from hive_mind.cognition.extraction.separated import is_record, message_of
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
@@ -36,10 +53,6 @@ _TIMES = (
     r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d|(?<![\d.])\d{1,2}[./](?:0?[1-9]|1[0-2])[./](?!\d\b)|\b\d{1,2}\s?[ap]\.?m\b|"
     r"\b(?:at|by|um) \d|\bUhr\b|\b(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|\b(?-i:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b"
 )
-_SPANS = (
-    "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
-    "tage?n?|wochen?|monate?n?|jahre?n?|stunden?|minuten?"
-)
 _MOMENTS = "christmas|easter|now|soon|after|before|until|when|since|never|always|forever|indefinitely|nie|immer"
 _HOUR_BEFORE = "at|by|from|to|till|until|past|before|after|about|around|um|ab|bis|gegen|vor|nach|halb"
 _QUANTITIES = (
@@ -49,8 +62,6 @@ _QUANTITIES = (
 _SERVING = "listen\\w*|servers?|services?|gateways?|relays?|brokers?|proxy|apis?|https?|clients?|dashboard|database|endpoint"
 # Things that an office or a maker numbers.
 _NUMBERED = "licen[cs]e|permit|authori[sz]ation|registration|invoice|serial"
-_CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
-_LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|mi|miles?|feet|foot|ft|inch\w*|yards?"
 _COLOURS = (
     r"red|green|blue|yellow|black|white|gr[ae]y|brown|orange|pink|purple|violet|silver|gold\w*|beige|turquoise|cyan|magenta|"
     r"rot\w*|grün\w*|blau\w*|gelb\w*|schwarz\w*|weiß\w*|grau\w*|braun\w*|farb\w*|hell\w*|dunkel\w*|light|"
@@ -116,6 +127,11 @@ def lacks_form(question: str, fact: Fact) -> bool:
     form = form_of(question)
     is_of_people = form is not None and form.holds is _has_somebody
     said = said_in(fact) if is_of_people else fact.content.removeprefix(f"{fact.speaker}: ")
+    key_terms = frozenset[str]() if fact.speaker or is_record(fact) else terms_in(setting_in(fact.content))
+    if form is not None and key_terms & terms_in(question):
+        # A setting has what its key is asked for: "warehouse: Gdynia" tells where the warehouse is.
+        is_whole = form.holds in (_has_site, _has_name) and key_terms <= terms_in(question)
+        return not (is_whole or may_answer(question, said, is_row=True, titles=setting_in(fact.content), value=value_of(fact)))
     return not may_answer(question, said, is_row=is_record(fact), titles=fact.before, value=value_of(fact))
 
 
@@ -177,13 +193,6 @@ def _proper(text: str, names: Iterable[str]) -> list[str]:
     ]
 
 
-def _has_length(text: str, question: str) -> bool:
-    """A length, and where the text says of what, of the dimension that is asked for."""
-    dimensions = {name for name, words in _DIMENSIONS.items() if words.search(text)}
-    names = {name for name, words in _DIMENSIONS.items() if words.search(question)}
-    return _LENGTH.search(text) is not None and (not dimensions or not names or not dimensions.isdisjoint(names))
-
-
 def _has_sum(text: str, question: str) -> bool:
     """Money: a sum, or a figure where a price is spoken of."""
     return _MONEY.search(text) is not None or (_PRICED.search(text) is not None and has_number(text, question))
@@ -237,7 +246,7 @@ _ROLE = _pattern(
 _ANYBODY_OF_MANY = _pattern(r"people|root|(?:any|every|no|some)(?:body|one)|\w+(?<!s)s|\w*men|children|team|staff|crew")
 _PERSON = _pattern(r"\b(?:person|head|chief|contact)\b")
 _WHEN = _pattern(
-    rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS})\b|"
+    rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{PERIODS}|{_MOMENTS})\b|"
     rf"\b(?:{_HOUR_BEFORE}) (?:{NUMERAL}|{NUMERAL_ELSEWHERE}|one)\b|\bo['’]clock\b|"
     # A program does things since a version.
     r"\b(?:version|release|(?:added|introduced|new|changed|removed|deprecated|available) in) v?\d+\.\d"
@@ -246,19 +255,14 @@ _HAPPENED = _pattern(r"\b(?:was|were|did|wurden?|war|waren)\b")
 _YET = _pattern(r"\b(?:now|soon|tomorrow)\b")
 # "Built in 1961", "born", "two years old", "she is 12"; a guarantee of ten years is no age.
 _AGE = _pattern(
-    rf"\b(?:1[0-9]|20)\d\d\b|\b(?:aged?|born|built|alter|geboren|gebaut|baujahr)\b|\b(?:{_SPANS})[ -](?:old|of age|alt)\b|"
-    rf"\b(?:is|are|was|were|turn\w{{0,3}}|ist|sind|war|waren|wird)\s(?:\w+\s){{0,2}}(?:\d{{1,3}}|{COUNTING})(?:\s(?:{_SPANS})\b|[.,;!]|$)"
+    rf"\b(?:1[0-9]|20)\d\d\b|\b(?:aged?|born|built|alter|geboren|gebaut|baujahr)\b|\b(?:{PERIODS})[ -](?:old|of age|alt)\b|"
+    rf"\b(?:is|are|was|were|turn\w{{0,3}}|ist|sind|war|waren|wird)\s(?:\w+\s){{0,2}}(?:\d{{1,3}}|{COUNTING})(?:\s(?:{PERIODS})\b|[.,;!]|$)"
 )
 # A sum of an invoice need not say its currency.
 _MONEY = _pattern(
     rf"[$€£¥]|(?<![\d.,:])\d{{1,6}}(?:[.,]\d{{3}}){{0,3}}[.,]\d\d(?![\w.,:%]|\s[a-z°%])|"
-    rf"\b{_AMOUNT}\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
+    rf"\b{_AMOUNT}\s?(?:{CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
 )
-_LENGTH = _pattern(rf"(?:\d\s?|\b{COUNTING}\s)(?:{_LENGTHS})\b")
-_DIMENSIONS = {
-    kind: _pattern(rf"\b(?:{DEGREES[kind]}|{kind}|{nouns})\b")
-    for kind, nouns in (("length", "länge"), ("width", "breite|span"), ("height", "high|hoch|höhe"), ("depth", "tiefe"))
-}
 _COLOUR = _pattern(rf"\b(?:{_COLOURS})\b")
 _IP_ADDRESS = _pattern(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}")
 _IN = (
@@ -268,7 +272,7 @@ _IN = (
 _ARTICLE = "the|an?|our|my|its|their|your|de[mrsn]|die|das|eine[mrn]?"
 _SITE = _pattern(
     rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{_MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|"
-    r"(?<![\w.])\.{0,2}/\w|://|"
+    r"(?<![\w.])(?:\.{0,2}|~)/\.?\w|://|"
     r"\b(?:room|hall|gate|stage|platform|berth|floor|desk|shelf|aisle|dock|raum|saal|halle|gleis|zimmer)\s(?:\d{1,4}[a-z]?|[b-z])\b|"
     r"\b(?:university|college|school|institute|hospital|clinic|academy) of \w"
 )
@@ -276,32 +280,10 @@ _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss
 _PRICED = _pattern(
     r"\b(?:eur|usd|gbp|chf|price|cost|fee|fare|rent|salary|wage|cents?|insured|\w*preis|kosten|gebühr|\w*miete|pacht)s?\b"
 )
-_LASTING = _pattern(
-    rf"(?<!\bnext )(?<!\blast )(?<!\bthis )(?:\b|_)(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries)\b|"
-    rf"\b(?:until|till|since|bis|seit|always|forever)\b|"
-    rf"(?:\d\s?|\b{NUMERAL}\s)(?:s|min|h(?:\d\d)?|d|{_LENGTHS}|meter)\b(?!/)|\blength\W{{1,5}}\d"
-)
-_WEIGHT = _pattern(
-    r"\d\s?(?:kg|g|mg|t|lbs?|kilos?|kilogram\w*|grams?|gramm|tonnes?|tons?|tonnen|pounds?|stone)\b|\bweigh\w*\b.{0,60}\d"
-)
-_SIZE = _pattern(
-    rf"\d\s?(?:[kmgt]i?b|bytes?|lit(?:re|er)s?|cubic|square|quadrat\w*|m²|m³|hectares?|hektar|acres?|pages?|seats?|people|persons|members|{_LENGTHS})\b|"
-    r"\b(?:size|large|big|small|huge|tiny|groß|klein)\b.{0,60}\d|\d.{0,60}\b(?:size|large|big|groß)\b"
-)
-# "The skew was 2.4 s", "a harvest of 9 kg".
-_MEASURED = _pattern(
-    rf"{_SIZE.pattern}|[:=] ?\d[\d.,]*$|\d\s?(?:[a-zµ]{{1,3}}|{_SPANS}|{_CURRENCIES}|%|°\w?)(?!\w)|"
-    rf"\b{NUMERAL} (?:{_SPANS}|{_CURRENCIES}|{_LENGTHS})\b|[$€£¥]\s?\d"
-)
-_SPEED = _pattern(
-    r"\d\s?(?:km/h|mph|knots?|[a-z]{1,4}/s|ms|s|kbit\S*|mbit\S*|gbit\S*|%|seconds?|minutes?|times)(?!\w)|"
-    r"\d.{0,60} (?:per|an|a) (?:second|minute|hour|day)\b"
-)
-_WARMTH = _pattern(rf"(?:\d|\b{COUNTING})\s?(?:°|degrees?\b|grad\b|celsius\b|kelvin\b|[CFK]\b)")
 _OFTEN = _pattern(
     r"interval\w{0,20} ?[:=] ?\d|\b(?:jede[nrs]?|alle|täglich|wöchentlich)\b|"
     r"\b(?:every|each|once|twice|times|daily|weekly|monthly|hourly|yearly|always|never|often)\b|"
-    rf"\b(?:(?<!\d )(?:{_SPANS})|{_DAYS})\b"
+    rf"\b(?:(?<!\d )(?:{PERIODS})|{_DAYS})\b"
 )
 _WEIGHT_TITLES = _pattern(r"weigh|\bmass\b|gewicht|\bk?g\b|tonne")
 _OFTEN_TITLES = _pattern(r"every|interval|often|frequen|\btimes\b|turnus|takt|\bdays?\b|\btage?\b")
@@ -410,11 +392,11 @@ _FORMS = (
             rf"{HOW['height']}|{HOW['width']}|{HOW['depth']}|{HOW['thickness']}|{HOW['distance']}|^wie lang\b|"
             r"\b(?:height|width|depth) of\b"
         ),
-        _has_length,
+        has_length,
         is_figure=True,
         titles=_LENGTH_TITLES,
     ),
-    _Form(_pattern(r"['’]s (?:height|width|depth)\b"), _has_length, is_distinctive=True),
+    _Form(_pattern(r"['’]s (?:height|width|depth)\b"), has_length, is_distinctive=True),
     _Form(
         _pattern(r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? colou?rs?\b|\bfarbe\b"),
         partial(_has, _COLOUR),
@@ -424,16 +406,17 @@ _FORMS = (
     _Form(_pattern(rf"\bhow many\b|^wie ?viele\b|^{NUMBER_OF}"), has_count, is_figure=True),
     _Form(
         _pattern(rf"{HOW['weight']}|\bweighs?\b"),
-        partial(_has, _WEIGHT),
+        partial(_has, WEIGHT),
         is_figure=True,
         titles=_WEIGHT_TITLES,
         is_distinctive=True,
     ),
-    _Form(_pattern(HOW["speed"]), partial(_has, _SPEED), is_distinctive=True),
-    _Form(_pattern(rf"{HOW['temperature']}|\b(?:what|which) temperature\b"), partial(_has, _WARMTH), is_distinctive=True),
-    _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
+    _Form(_pattern(HOW["speed"]), partial(_has, SPEED), is_distinctive=True),
+    _Form(_pattern(rf"{HOW['temperature']}|\b(?:what|which) temperature\b"), partial(_has, WARMTH), is_distinctive=True),
+    _Form(_pattern(r"\bhow long (?:may|can|must|should) .{1,80}\bbe\b"), partial(_has, EXTENT), is_time=True),
+    _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, LASTING), is_time=True),
     _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True, titles=_OFTEN_TITLES),
-    _Form(_pattern(HOW["size"]), partial(_has, _SIZE), is_distinctive=True, least=partial(_has, _MEASURED)),
+    _Form(_pattern(HOW["size"]), partial(_has, SIZE), is_distinctive=True, least=partial(_has, MEASURED)),
     _Form(
         _pattern(rf"{HOW['level']}|\bhow much\b|^wie viel\b"),
         lambda text, question: has_number(text if measured_in(text) else _YEARS.sub(" ", text), question),

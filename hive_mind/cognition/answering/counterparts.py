@@ -10,9 +10,9 @@ when it opens in winter, and "opens at six" under spring does not, though both s
 import re
 from collections.abc import Sequence
 
-from hive_mind.cognition.answering.elsewhere import SOMEBODY, THING
 from hive_mind.cognition.answering.headings import is_of_other_version, lacks_name_of_program, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
+from hive_mind.cognition.answering.other_languages import PRICE, SOMEBODY, THING
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.subject import refers
 from hive_mind.cognition.answering.wordings import (
@@ -84,14 +84,19 @@ def lacks_half(question: str, hits: Sequence[Hit]) -> bool:
     """
     terms = asked_of(question)
     words = (terms.words | terms.names) - terms.kinds
-    if len(words) != _HALVES or terms.identifiers or is_english(question) or not _ONE_THING.search(question):
+    if (
+        len(words) != _HALVES
+        or terms.identifiers
+        or is_english(question)
+        or not (_ONE_THING.search(question) or PRICE.search(question))
+    ):
         return False
     seen = frozenset[str]().union(*(phrases_of(hit.fact.content, hit.fact.concept, hit.fact.before) for hit in hits))
     return any(not (is_stated(word, seen) or likeness(word, seen) or is_in_compound(word, seen)) for word in words)
 
 
 _HALVES = 2
-_ONE_THING = regex(rf"{SOMEBODY}|{THING}|^(?:wer|wem|wen|wo)\b", re.IGNORECASE)
+_ONE_THING = regex(rf"{SOMEBODY}|{THING}|^(?:wer|wem|wen|wo)\b|^was kostet\b", re.IGNORECASE)
 _WORD = regex(r"[^\W_][\w'’-]*|[.,;:!?()|]")
 _SENTENCE_ENDS = (".", "!", "。")
 # In front of a thing they mean any of them, or say nothing.

@@ -256,7 +256,7 @@ def notes_around(question: str, fact: Fact) -> list[str]:
     is_version_wanted = not _OF_VERSIONS.isdisjoint(tokenize(question)) and any(map(VERSION.fullmatch, heading))
     is_term = _TERM.match(fact.concept.rpartition(_BETWEEN)[2]) is not None and not heading <= terms_in(fact.content)
     has_value = value_of(fact).strip("`'\"") not in fact.content
-    if not fact.speaker and (
+    if not (fact.speaker or fact.content == fact.concept) and (
         (left := missing - _around(missing, heading)) != missing or is_version_wanted or is_term or has_value
     ):
         notes.append(f"under “{fact.concept}”")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from hive_mind.cognition.answering.aliases import as_written, long_codes
+from hive_mind.cognition.answering.answer_forms import form_of
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.counterparts import about_what_is_named, lacks_half
 from hive_mind.cognition.answering.definition import defining_bonus
@@ -53,7 +54,7 @@ _GAIN = 1.0
 _SHARE_BONUS = 0.3
 
 # A sentence that points elsewhere says nothing itself.
-_EXACT_BONUS, _POINTING_MALUS, _CODE_MALUS = 0.1, 0.5, 0.2
+_EXACT_BONUS, _TITLE_BONUS, _POINTING_MALUS, _CODE_MALUS = 0.1, 0.5, 0.5, 0.2
 # A sentence answers it, and no example.
 _TOLD = regex(
     r"(?:and |so |but )?(?:who|whom|why|when|is|are|was|were|does|do|did|can|what (?:is|are|was|were|does|did))\b", re.IGNORECASE
@@ -140,7 +141,7 @@ def names_only(terms: QuestionTerms, relevant: Relevant) -> bool:
 def _offered(asked: QuestionTerms, relevant: Relevant, score: float) -> _Offered:
     """Of facts that only name the identifier, those that say more about it in a sentence come first."""
     terms = _terms_of(asked, relevant.hit.fact)
-    if names_only(asked, relevant):
+    if names_only(asked, relevant) and relevant.hit.fact.content != relevant.hit.fact.concept:
         content = relevant.hit.fact.content
         has_detail = len(terms - terms_in(" ".join((relevant.hit.fact.speaker, *long_codes(content))))) >= _DETAIL_MIN
         score = min(score, 1.0) + _SENTENCE_BONUS * (has_detail and content.endswith(_SENTENCE_ENDS))
@@ -249,6 +250,10 @@ def _wording_bonus(question: str, terms: QuestionTerms, fact: Fact) -> float:
     words = terms.words - terms.kinds
     exact = _EXACT_BONUS * len(words & terms_in(fact.content)) / max(1, len(words))
     is_code = "\n" in fact.content and _TOLD.match(question) is not None
+    if fact.content == fact.concept:
+        # A title tells when or where, and what stands below it the rest.
+        form = form_of(question)
+        exact += _TITLE_BONUS if form is not None and form.is_time else -_TITLE_BONUS
     return exact - _POINTING_MALUS * (_POINTING.match(fact.content) is not None) - _CODE_MALUS * is_code
 
 

@@ -11,7 +11,7 @@ from hive_mind.cognition.answering.headings import titles_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.question_terms import LIGHT, QuestionTerms, focus_of
 from hive_mind.cognition.answering.wordings import is_stated, likeness, phrases_of
-from hive_mind.cognition.extraction.fields import key_of
+from hive_mind.cognition.extraction.fields import setting_in
 from hive_mind.cognition.extraction.separated import fields_of
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import is_english, terms_in, tokenize
@@ -65,7 +65,7 @@ def is_field_asked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
 
 def key_in(fact: Fact) -> str:
     """The key of a field, "" for any other fact, also for what somebody says: "Ana: it is oiled"."""
-    return "" if fact.speaker else key_of(fact.content)
+    return "" if fact.speaker else setting_in(fact.content)
 
 
 def _is_like(term: str, terms: frozenset[str]) -> bool:

@@ -11,7 +11,7 @@ Chat programs write all stamps in one order, so one that can be read in one way 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from hive_mind.cognition.extraction.blocks import Block, Layout
@@ -36,6 +36,21 @@ _LABELS = frozenset(("date", "dated", "time", "when", "sent", "published", "crea
 _WHOLE = 0
 """The number of the section that is the whole text; headings are counted from 1."""
 
+# "2026-02-03  Run 41.", "5 May – sowed the beans."
+_ENTRY = regex(
+    r"(?P<stamp>\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?(?=[\s:])|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d\d)(?=[\s:])|"
+    r"\d{1,2}\.?\s[^\W\d_]{3,9}(?:\s\d{4})?(?=:|\s[-–—])|[A-Z][a-z]{2,8}\s\d{1,2}(?:,?\s\d{4})?(?=:|\s[-–—]))\s?[:–—-]?\s{1,4}(?=\S)"
+)
+# "Tue. Dentist at nine."
+_WEEKDAY = regex(
+    r"(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?|Mo|Di|Mi|Do|Fr|Sa|So|(?:Mon|Diens|Donners|Frei|Sams|Sonn)tag|"
+    r"Mittwoch)(?:[.:]|\s[-–—])\s{1,4}(?=\S)"
+)
+_ENTRIES_MIN = 2
+_WRITTEN = (Layout.PROSE, Layout.ITEM)
+_NAMED_AND_DATED = regex(r"\A(?!\w{0,9}(?:day|tag|woch)\b)[\W_]*[^\W\d_]{2,}.*\d{4}")
+_SPAN = regex(r"[(,]\s?(?:\w{3,9}\s)?(?:19|20)\d\d(?:\s?[-–—]\s?(?:\w{3,9}\s)?(?:\d{4}|[^\W\d_]{3,9}))?\)?\Z")
+_ANY_DAY = "2000-01-01"
 _MONTHS = 12
 _STAMP = compiled(rf"(?P<one>\d{{1,2}})(?P<mark>[/.-])(?P<two>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}|\d\d)(?:,? {CLOCK_PATTERN})?")
 
@@ -82,6 +97,40 @@ def _match(stamp: str) -> re.Match[str] | None:
     return _STAMP.fullmatch(stamp.strip().replace("\N{NARROW NO-BREAK SPACE}", " "))
 
 
+def with_entries(layout: Sequence[Block]) -> list[Block]:
+    """The blocks: those of a diary stamped with the date in front of each, titles with a day or a span of years as statements.
+
+    "Heron 5.0 — 18 May 2026" tells when, and "Field engineer, Aquaterra (2016-2021)" where somebody was.
+    """
+    entries = [_ENTRY.match(block.text) if block.layout in _WRITTEN and not block.stamp else None for block in layout]
+    stamps = [entry["stamp"] if entry and normalised(entry["stamp"], _ANY_DAY) else "" for entry in entries]
+    is_diary = sum(map(bool, stamps)) >= _ENTRIES_MIN
+    blocks_told, numbers_seen = list[Block](), set[int]()
+    for block, stamp in zip(layout, stamps, strict=True):
+        for depth, heading in enumerate(block.headings):
+            if heading.number not in numbers_seen and _NAMED_AND_DATED.search(heading.title) and _dated_behind(heading.title):
+                above = ": ".join(title.title for title in block.headings[:depth])
+                blocks_told.append(Block(heading.title, Layout.RECORD, block.headings[: depth + 1], lead=above))
+            numbers_seen.add(heading.number)
+        blocks_told.append(replace(block, stamp=stamp) if stamp and is_diary else block)
+    return blocks_told
+
+
+def _dated_behind(title: str) -> bool:
+    """Whether a day or a span of years stands behind a name, which it is of."""
+    if _SPAN.search(title):
+        return True
+    dates = moments(title)
+    text, day = title.rstrip(") "), dates[-1].text if dates else ""
+    is_apart = day != "" and text.endswith(day) and text[: -len(day)].rstrip().endswith(("—", "–", "-", "(", ","))
+    return is_apart and len(normalised(day)) >= len(_ANY_DAY)
+
+
+def is_entry(block: Block) -> bool:
+    """Whether a block is what a diary says of a day, which stays together as what somebody says."""
+    return block.layout in _WRITTEN and (block.stamp != "" or _WEEKDAY.match(block.text) is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class Dates:
     """`said_at` is the content's own time. Times are ISO 8601, or "" where nothing tells. `order`: of day and month in stamps."""
@@ -106,7 +155,7 @@ def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
     numbers = [{heading.number for heading in block.headings} for block in layout]
     sections_of_whole = {_WHOLE}.union(set.intersection(*numbers) if numbers else ())
     headings = {heading.number: heading.title for block in layout for heading in block.headings}
-    sections = {number: stamp for number, title in headings.items() if _begins_with_date(title) and (stamp := normalised(title))}
+    sections = {number: stamp for number, title in headings.items() if _is_dated(title) and (stamp := normalised(title))}
     lines_read = Counter[int]()
     for block in layout:
         number = block.headings[-1].number if block.headings else _WHOLE
@@ -130,9 +179,13 @@ def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
     return Dates(next(filter(None, stamps_of_parts), ""), parts, order)
 
 
-def _begins_with_date(title: str) -> bool:
-    """ "2024-03-05 Stand-up" and "Tuesday, 5 March 2024"; "Changes since March 2024" only mentions one."""
-    return _is_date_line(title) or any(title.startswith(moment.text) for moment in moments(title))
+def _is_dated(title: str) -> bool:
+    """ "2024-03-05 Stand-up", "Tuesday, 5 March 2024" and "2.1.0 (2024-03-05)"; "Changes since March 2024" only mentions one."""
+    return (
+        _is_date_line(title)
+        or any(title.startswith(moment.text) for moment in moments(title))
+        or (_SPAN.search(title) is None and _dated_behind(title))
+    )
 
 
 def _is_date_line(line: str) -> bool:

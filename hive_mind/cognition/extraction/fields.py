@@ -17,6 +17,9 @@ from hive_mind.regex import regex
 _FIELD = regex(r"(?P<key>[^\s:=|#>*+\[-][^:=|]{0,40}?)\s{0,2}(?::\s+|：|=\s{0,2})(?P<value>[^\s=].*)")
 # "celery[redis]>=5.3,<6"
 _REQUIRED = regex(r"(?P<key>[\w.-]{1,60})(?:\[[\w,-]{1,60}\])?\s?[=~<>!]=\s?\d.*")
+# "worker_connections 2048;"
+_DIRECTIVE = regex(r"(?P<key>[a-z][a-z\d]{0,30}(?:[_-][a-z\d]{1,30}){1,6})\s+(?:[^\s{};]{1,100}|[^\s{};][^{};]{0,200};)")
+_INLINE = regex(r"(?P<name>[^\s{}][^{}]{0,80}?)\s?\{\s*(?P<inside>[^{}]{1,300};)\s*\}")
 _KEY_OR_FIELD = regex(r"(?:-\s+)?(?:\"[^\"]{1,60}\"|[^\s:=|#>*+\"-][^:=|\"]{0,60}):(?:\s+(?P<value>\S.*))?")
 _SIGN = regex(r"[:：=]|[{(]\s{0,3}$")
 _ITEM = regex(r"-\s+\S")
@@ -51,6 +54,12 @@ def key_of(line: str) -> str:
     """The key that a line gives a value, "" for any other line."""
     match = _REQUIRED.fullmatch(line.strip()) or _FIELD.fullmatch(line.strip())
     return match["key"] if match else ""
+
+
+def setting_in(line: str) -> str:
+    """The key of a field, or of a setting that has its value behind it alone; "" for any other line."""
+    match = _DIRECTIVE.fullmatch(line.strip())
+    return key_of(line) or (match["key"] if match else "")
 
 
 def with_default(topic: str, name: str, text: str) -> str:
@@ -123,6 +132,12 @@ def _in_braces(lines: Sequence[str]) -> Iterator[str]:
     """Each line as an item below the one that opens the brace around it."""
     for line in lines:
         text = line.strip()
+        if inline := _INLINE.fullmatch(text):
+            yield f"{' ' * _indent(line)}- {inline['name']}"
+            yield from (
+                f"{' ' * _indent(line)}  - {setting.strip()};" for setting in inline["inside"].split(";") if setting.strip()
+            )
+            continue
         remark = _REMARK.match(text)
         text = text[remark.end() if remark else 0 :].rstrip(" ={(")
         yield f"{' ' * _indent(line)}- {text}" if any(map(str.isalnum, text)) else ""

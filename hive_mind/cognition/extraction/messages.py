@@ -49,7 +49,8 @@ _LABELS = frozenset(
     "note notes warning caution tip hint important info error todo fixme example answer question q a summary status update "
     "date time subject from to cc re title author owner name address email phone url source result results reason cause impact "
     "action actions goal goals step decision deadline budget location version priority severity description default "
-    "usage input output ps nb http https".split()
+    "usage input output ps nb http https edit edited correction corrected addendum erratum korrektur nachtrag ergänzung "
+    "rectificatif corrección correzione correção".split()
 )
 
 # Letters and words in front of the questions of a list, and those in front of their answers.
@@ -174,8 +175,10 @@ _WEEKDAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},?"
 _LABEL = regex(
     r"(?:by\s)?(?P<who>[^\W\d_](?:[\w .'’-]{0,60}[\w.])??)[*_]{0,3}"
     r"(?P<verb>\s(?:commented|wrote|replied|said|opened this \w{1,10}))?(?:\son)?"
-    rf"\s{{0,4}}[-–—|,·»(\[]?\s{{0,4}}(?<=[\s(\[])(?:{_WEEKDAY}\s)?(?P<when>(?:{_DAY})(?:(?:,|\sat)?\s?{_CLOCK})?|{_CLOCK})[)\]]?"
+    rf"\s{{0,4}}[-–—|,·»]?\s{{0,4}}[(\[]?\s?(?<=[\s(\[])(?:{_WEEKDAY}\s)?(?P<when>(?:{_DAY})(?:(?:,|\sat)?\s?{_CLOCK})?|{_CLOCK})[)\]]?"
 )
+# In copies of some chats the time stands below the name.
+_TIME_ALONE = regex(rf"[\[(]?(?:(?:{_DAY})(?:,|\sat)?\s?)?{_CLOCK}[)\]]?")
 _COPIED = regex(r"\S\s{2}\d{1,2}:\d{2}(?:\s?[AP]M)?\s*$")
 _LABELS_MIN = 3
 
@@ -348,8 +351,10 @@ def _labels(lines: Sequence[str]) -> list[_Head]:
     for place, line in enumerate(lines):
         # Copies of chats leave out the empty line: "ana  10:14 AM".
         following = "".join(lines[place + 1 : place + 2]).strip()
-        begins = not (place and lines[place - 1].strip()) or _COPIED.search(line) is not None
+        is_timed_below = bool(line.strip()) and _TIME_ALONE.fullmatch(following) is not None
+        begins = is_timed_below or not (place and lines[place - 1].strip()) or _COPIED.search(line) is not None
         begins = begins or (following != "" and not _LABEL.fullmatch(following))
+        line = f"{line} {following}" if is_timed_below else line
         text = line.strip(" \t#*_>@:") if len(line) <= _LABEL_CHARS_MAX and begins else ""
         match = _LABEL.fullmatch(text) if text[-1:].isalnum() or text[-1:] in ("]", ")", ".") else None
         if match is None or len(match["who"].split()) > _NAME_WORDS_MAX:
@@ -359,9 +364,13 @@ def _labels(lines: Sequence[str]) -> list[_Head]:
             is_marked = is_marked or says_so
             # In forums the subject stands above each.
             subject = subject_of(lines[place - 1]) if place and _REPLY_MARK.match(lines[place - 1]) else ""
-            labels.append(_Head(place - bool(subject), place + 1, match["who"], _stamp(match["when"]), subject))
+            end = place + 1 + is_timed_below
+            labels.append(_Head(place - bool(subject), end, match["who"], _stamp(match["when"]), subject))
     often = Counter(head.who for head in labels)
-    is_talk = is_marked or (len(labels) >= _LABELS_MIN and max(often.values(), default=0) > 1)
+    # Stops of a timetable say nothing between their times.
+    starts = [head.start for head in labels[1:]] + [len(lines)] * bool(labels)
+    silent = sum(not any(map(str.strip, lines[head.end : start])) for head, start in zip(labels, starts, strict=True))
+    is_talk = is_marked or (len(labels) >= _LABELS_MIN and max(often.values(), default=0) > 1 and silent * 2 < len(labels))
     return labels if is_talk else []
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_mind.cognition.extraction.blocks import Block, Layout
+from hive_mind.cognition.extraction.dating import is_entry
 from hive_mind.cognition.extraction.messages import ANSWER_LABELS
 from hive_mind.cognition.extraction.separated import message_of
 from hive_mind.cognition.extraction.statements import (
@@ -245,7 +246,7 @@ def cut(layout: Iterable[Block], sentence_chars_max: int, utterance_chars_max: i
             parts = list(pieces(block.text, sentence_chars_max))
         else:
             parts = sentences(block.text, sentence_chars_max)
-        if block.layout is not Layout.UTTERANCE:
+        if block.layout is not Layout.UTTERANCE and not is_entry(block):
             if block.layout in (Layout.PROSE, Layout.ITEM):
                 parts = _with_fragments(parts, sentence_chars_max)
             yield from (Piece(part, block, (part,)) for part in parts)

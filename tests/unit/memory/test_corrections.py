@@ -49,6 +49,10 @@ async def said(text: str) -> list[Fact]:
         "Лена: Ярмарка в субботу утром.\nБорис: ок\nЛена: Нет, ярмарка теперь в воскресенье утром.",
         "Jan: Targ jest w sobotę rano.\nEwa: ok\nJan: Nie, targ jest teraz w niedzielę rano.",
         "Luc: La foire est samedi.\nZoé: ok\nLuc: Non, la foire est maintenant dimanche.",
+        "Delivery goes to quay 3.\nWe need 40 pallets.\nEDIT: not quay 3 but quay 5, the harbour master moved us.",
+        "Die Lieferung geht an Tor 3.\nWir brauchen 40 Paletten.\nKorrektur: nicht an Tor 3, sondern an Tor 5.",
+        "The crane is booked for 10:30.\nThe driver is Kofi Mensah.\nSorry, the crane moved: 11:15.",
+        "Maeve: Dinner is on Friday at 7pm.\nBo: We'll bring wine.\nMaeve: Sorry, on Saturday instead? Dad comes on Friday.",
         "# 2026-05-04 Minutes\n\nThe fair takes place in the hall.\n\n# 2026-06-01 Minutes\n\nThe fair takes place in the barn.",
     ],
 )
@@ -74,6 +78,10 @@ async def test_a_later_statement_of_the_same_thing_comes_first(text: str):
         "Lea: The fee is 30 euros.\nBo: I mean it, the hall has 40 chairs.",
         "Lea: The fair is on Friday.\nBo: You are right.\nLea: Yes, the fair is on Friday.",
         "Lea: The lamp stands in the hall.\nBo: ok\nLea: The chair moved to the hall.",
+        "Bo: We'll bring wine.\nMaeve: Sorry, could we do Saturday instead? Dad has the car on Friday.",
+        "The crane is booked for 10:30.\nThe driver is Kofi Mensah.\nSorry, the lamp is out until 11:15.",
+        "The crane is booked for 10:30.\nThe crane driver comes at 11:15.",
+        "We need 40 pallets.\nEDIT: not quay 3 but quay 5, the harbour master moved us.",
         "# 2026-05-04 Diary\n\nThe choir visited Porto.\n\n# 2026-06-01 Diary\n\nThe choir visited Rome.",
     ],
 )

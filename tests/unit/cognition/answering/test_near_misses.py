@@ -24,6 +24,8 @@ MUSEUM = "Müze duyurusu\n\nMüze saat 9'da açılır. Kapıda bilet satılır.\
         (BOATS, "Quem guarda as velas?", "Rita"),
         (CHAT, "Wer bringt den Kuchen mit?", ""),
         (CHAT, "Wer bringt den Grill mit?", "Anke"),
+        ("Nocleg kosztuje 65 zł.\nRower kosztuje 20 zł.\n", "Ile kosztuje śniadanie?", ""),
+        ("Nocleg kosztuje 65 zł.\nRower kosztuje 20 zł.\n", "Ile kosztuje nocleg?", "65"),
         (MUSEUM, "Müze hangi sokakta?", ""),
         ("Lentil pie\n\nBake it for 40 minutes. It keeps three days.\n", "Can the lentil pie be frozen?", ""),
     ],

@@ -33,6 +33,9 @@ def first_quoted(text: str, question: str, home: Path) -> str:
     return asyncio.run(asked())
 
 
+RELEASES = "# Heron\n\n## Heron 5.0 — 18 May 2026\n\n### Fixed\n\n- Crash on empty manifests.\n"
+
+
 @pytest.mark.parametrize(
     ("text", "question", "told"),
     [
@@ -62,6 +65,10 @@ def first_quoted(text: str, question: str, home: Path) -> str:
         (SHIPS, "When does the Aurelia leave Bergen?", ""),
         (SHIPS, "When was the Aurelia built?", "1961"),
         (BACKUPS, "How big is vol-scratch?", ""),
+        ("warehouse: Gdynia\nopened: 2019\n", "Where is the warehouse?", "Gdynia"),
+        ("http {\n    server_name tiles.example.net;\n}\n", "What is the server name?", "tiles.example.net"),
+        (RELEASES, "When was Heron 5.0 released?", "18 May 2026"),
+        (RELEASES, "What was fixed in Heron 5.0?", "Crash on empty manifests"),
         (CHAT, "When did Joanna hike with her buddies?", "this weekend"),
         (CHAT, "When did Nate take time off?", "this weekend"),
     ],

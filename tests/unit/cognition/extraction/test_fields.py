@@ -91,6 +91,10 @@ def test_fields_are_about_what_they_stand_under(text: str, concepts: dict[str, s
             "09:00 – 09:30 Registration of all guests in the foyer of the hall\n09:30 – 10:15 Noise maps",
             {"09:30 – 10:15 Noise maps": "Noise"},
         ),
+        (
+            "server {\n    events { max_open 2048; deny all; }\n}\n",
+            {"events": "server", "max_open 2048;": "server: events", "deny all;": "server: events"},
+        ),
         ("Bo Ek\nRigger | Porto | bo@x.example\n\nWORK\nRigged 14 boats", {"Rigged 14 boats": "WORK"}),
     ],
 )

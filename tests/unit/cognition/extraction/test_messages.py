@@ -48,6 +48,8 @@ def test_the_newest_first_becomes_the_oldest_first():
         "{who}  0:0{n}\n",
         "{who} — Today at 10:0{n} AM\n",
         "{who} [00:00:0{n}]\n",
+        "{who}, [12.05.2026 18:0{n}]\n",
+        "{who}\n09:1{n}\n",
         "**{who}** commented on Jan {n}, 2026\n\n",
         "### @{who} - 2026-02-0{n}\n\n",
     ],
@@ -68,6 +70,7 @@ def test_a_copied_chat_has_no_empty_lines():
     "text",
     [
         "Kitchen 9:30\nBring cups.\n\nHall 10:00\nBring chairs.\n\nYard 11:00\nBring tents.\n",
+        "Mill Street\n09:14\nHarbour\n09:20\nMill Street\n09:40\n",
         "From: Oslo\nTo: Bergen\nDate: 4 May 2026\n",
         "# Stand-up, 2 March 2026\n\nThe kiln is hot.\n\n# Stand-up, 9 March 2026\n\nThe kiln is cold.\n",
         "Subject: Weir 7\n\nIt opens at five.\n",

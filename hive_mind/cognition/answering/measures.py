@@ -1,8 +1,8 @@
-"""Counts: whether a text tells how many there are of what a question counts."""
+"""Counts and measures: whether a text tells how many there are of what a question counts, and how long or heavy a thing is."""
 
 import re
 
-from hive_mind.cognition.answering.wordings import measured_in
+from hive_mind.cognition.answering.wordings import DEGREES, measured_in
 from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
@@ -32,6 +32,49 @@ tonne t|ton t|litre l|liter l|kilo kg|kilogram kg|gram g|metre m|meter m|kilomet
 """
 _SYMBOL_OF = dict(pair.split() for pair in _SYMBOLS.split("|"))
 _ANYBODY = frozenset(("people", "persons", "personen", "leute", "times", "times.", "mal"))
+
+
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return regex(pattern, re.IGNORECASE)
+
+
+PERIODS = (
+    "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
+    "tage?n?|wochen?|monate?n?|jahre?n?|stunden?|minuten?"
+)
+CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
+LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|mi|miles?|nautical|feet|foot|ft|inch\w*|yards?"
+LENGTH = _pattern(rf"(?:\d\s?|\b{COUNTING}\s)(?:{LENGTHS})\b")
+DIMENSIONS = {
+    kind: _pattern(rf"\b(?:{DEGREES[kind]}|{kind}|{nouns})\b")
+    for kind, nouns in (("length", "länge"), ("width", "breite|span"), ("height", "high|hoch|höhe"), ("depth", "tiefe"))
+}
+LASTING = _pattern(
+    rf"(?<!\bnext )(?<!\blast )(?<!\bthis )(?:\b|_)(?:{PERIODS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries)\b|"
+    rf"\b(?:until|till|since|bis|seit|always|forever)\b|"
+    rf"(?:\d\s?|\b{NUMERAL}\s)(?:s|min|h(?:\d\d)?|d|{LENGTHS}|meter)\b(?!/)|\blength\W{{1,5}}\d"
+)
+WEIGHT = _pattern(
+    r"\d\s?(?:kg|g|mg|t|lbs?|kilos?|kilogram\w*|grams?|gramm|tonnes?|tons?|tonnen|pounds?|stone)\b|\bweigh\w*\b.{0,60}\d"
+)
+SIZE = _pattern(
+    rf"\d\s?(?:[kmgt]i?b|bytes?|lit(?:re|er)s?|cubic|square|quadrat\w*|m²|m³|hectares?|hektar|acres?|pages?|seats?|people|persons|members|{LENGTHS})\b|"
+    r"\b(?:size|large|big|small|huge|tiny|groß|klein)\b.{0,60}\d|\d.{0,60}\b(?:size|large|big|groß)\b"
+)
+# "The skew was 2.4 s", "a harvest of 9 kg".
+MEASURED = _pattern(
+    rf"{SIZE.pattern}|[:=] ?\d[\d.,]*$|\d\s?(?:[a-zµ]{{1,3}}|{PERIODS}|{CURRENCIES}|%|°\w?)(?!\w)|"
+    rf"\b{NUMERAL} (?:{PERIODS}|{CURRENCIES}|{LENGTHS})\b|[$€£¥]\s?\d"
+)
+SPEED = _pattern(
+    r"\d\s?(?:km/h|mph|knots?|[a-z]{1,4}/s|ms|s|kbit\S*|mbit\S*|gbit\S*|%|seconds?|minutes?|times)(?!\w)|"
+    r"\d.{0,60} (?:per|an|a) (?:second|minute|hour|day)\b"
+)
+WARMTH = _pattern(rf"(?:\d|\b{COUNTING})\s?(?:°|degrees?\b|grad\b|celsius\b|kelvin\b|[CFK]\b)")
+EXTENT = _pattern(
+    rf"{LASTING.pattern}|\d\s?(?:bytes?|bits|char(?:acter)?s?|letters|digits|words|lines|pages)\b|char\w{{0,10}}\(\d"
+)
+"""How long a text, a field or a time may be."""
 
 
 def counted_in(question: str) -> str:
@@ -67,3 +110,10 @@ def has_number(text: str, question: str) -> bool:
     """A number that the question does not hold already."""
     numbers_asked = set(FIGURE.findall(question.casefold()))
     return any(number not in numbers_asked for number in FIGURE.findall(text.casefold()))
+
+
+def has_length(text: str, question: str) -> bool:
+    """A length, and where the text says of what, of the dimension that is asked for."""
+    dimensions = {name for name, words in DIMENSIONS.items() if words.search(text)}
+    names = {name for name, words in DIMENSIONS.items() if words.search(question)}
+    return LENGTH.search(text) is not None and (not dimensions or not names or not dimensions.isdisjoint(names))

@@ -4,7 +4,7 @@ import pytest
 import Stemmer
 
 from hive_mind.cognition.answering.answer_forms import may_answer
-from hive_mind.cognition.answering.elsewhere import WHO
+from hive_mind.cognition.answering.other_languages import WHO
 
 # Names of these can't be told by how they are written; and English and German ask by words of their own.
 WITHOUT_CAPITALS = frozenset("arabic hindi nepali persian tamil yiddish".split())

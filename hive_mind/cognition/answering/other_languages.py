@@ -6,6 +6,7 @@ A text without one does not answer. Places, causes and ways have no form of thei
 import re
 from collections.abc import Mapping
 
+from hive_mind.model.figures import NUMERAL_ELSEWHERE
 from hive_mind.regex import regex
 
 WHO: Mapping[str, str] = {
@@ -75,17 +76,18 @@ _ANYWHERE = {
     ),
 }
 _NUMBERS = (
-    "dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|veinte|cien(?:to)?|mil|deux|trois|quatre|cinq|six|sept|huit|neuf|"
-    "dix|douze|vingt|cent|mille|due|tre|quattro|cinque|sei|sette|otto|nove|dieci|dodici|venti|dois|duas|três|quatro|sete|"
-    "oito|dez|doze|vinte|cem|doi|două|trei|patru|cinci|șase|șapte|opt|nouă|zece|twee|drie|vier|vijf|zes|zeven|acht|negen|"
-    "tien|twaalf|twintig|honderd|två|fyra|fem|sex|sju|åtta|nio|tio|tolv|fire|seks|syv|otte|åtte|kaksi|kolme|neljä|viisi|"
-    "kuusi|két|kettő|három|négy|öt|hét|dwa|dwie|dwóch|trzy|trzech|cztery|pięć|sześć|siedem|osiem|dziewięć|dziesięć|sto|dva|"
-    r"dvě|dve|tři|tri|čtyři|pět|šest|sedm|osm|devět|deset|дв[ауе]\w*|дві|тр[иёе]х?|четыре\w*|чотири|пят[ьи]|п['’]ять|шест[ьи]|"
-    r"шість|семь|сім|восемь|вісім|девят\w+|дев['’]ять|десят\w+|сто|тысяч\w*|один|одна|одну|δ[υύ]ο|τρεις|τρία|τέσσερ\w+|πέντε|"
-    r"έξι|επτά|οκτώ|εννέα|δέκα|iki|üç|dört|beş|altı|yedi|sekiz|dokuz|yüz|dua|tiga|empat|lima|enam|bốn|năm|sáu|mười|ثلاث\w*|"
-    r"أربع\w*|خمس\w*|ست[ةه]?|سبع\w*|ثمان\w*|تسع\w*|عشر\w*|مائة|ألف|שני|שתי|שלוש\w*|ארבע\w*|חמ[שי]\w*|दो|तीन|चार|प[ाँां]+च|छह|"
-    r"सात|आठ|नौ|दस|सौ|gr[aá]t\w+|бесплатн\w+|безкоштовн\w+|ücretsiz|δωρεάν|مجان\w*|zdarma|darmo\w*|ingyen\w*|\w+кратн\w*|nul|zéro|cero|"
-    r"mitad|moitié|metà|metade|helft|połow\w+|половин\w+|yarı\w*"
+    rf"{NUMERAL_ELSEWHERE}|"
+    "cien(?:to)?|mil|six|cent|mille|due|tre|quattro|cinque|sei|sette|otto|nove|dieci|dodici|venti|dois|duas|três|"
+    "quatro|sete|oito|dez|doze|vinte|cem|doi|două|trei|patru|cinci|șase|șapte|opt|nouă|zece|twee|drie|vijf|zes|zeven|"
+    "negen|tien|twaalf|twintig|honderd|två|fyra|fem|sex|sju|åtta|nio|tio|tolv|fire|seks|syv|otte|åtte|kaksi|kolme|"
+    "neljä|viisi|kuusi|két|kettő|három|négy|öt|hét|dwa|dwie|dwóch|trzy|trzech|cztery|pięć|sześć|siedem|osiem|"
+    r"dziewięć|dziesięć|sto|dva|dvě|dve|tři|tri|čtyři|pět|šest|sedm|osm|devět|deset|дв[ауе]\w*|дві|тр[иёе]х?|"
+    r"четыре\w*|чотири|пят[ьи]|п['’]ять|шест[ьи]|шість|семь|сім|восемь|вісім|девят\w+|дев['’]ять|десят\w+|сто|"
+    r"тысяч\w*|один|одна|одну|δ[υύ]ο|τρεις|τρία|τέσσερ\w+|πέντε|έξι|επτά|οκτώ|εννέα|δέκα|iki|üç|dört|beş|altı|yedi|"
+    r"sekiz|dokuz|yüz|dua|tiga|empat|lima|enam|bốn|năm|sáu|mười|ثلاث\w*|أربع\w*|خمس\w*|ست[ةه]?|سبع\w*|ثمان\w*|تسع\w*|"
+    r"عشر\w*|مائة|ألف|שני|שתי|שלוש\w*|ארבע\w*|חמ[שי]\w*|दो|तीन|चार|प[ाँां]+च|छह|सात|आठ|नौ|दस|सौ|gr[aá]t\w+|"
+    r"бесплатн\w+|безкоштовн\w+|ücretsiz|δωρεάν|مجان\w*|zdarma|darmo\w*|ingyen\w*|\w+кратн\w*|nul|zéro|cero|mitad|"
+    r"moitié|metà|metade|helft|połow\w+|половин\w+|yarı\w*"
 )
 _FIGURE = regex(
     rf"(?<![A-Za-z\d#/.])\d[\d.,:]*|\b(?:{_NUMBERS})\b|[一二两三四五六七八九十百千万半]|無料|免费|무료|(?:한|두|세|네|다섯|"
@@ -114,7 +116,7 @@ _MOMENT = regex(
     "周[一二三四五六日末]|星期|요일|오늘|내일|어제|아침|저녁|वार|आज|कल|सुबह|शाम|วัน|พรุ่งนี้|เมื่อวาน|hôm|ngày|sáng|chiều|tối",
     re.IGNORECASE,
 )
-_PRICE = regex(
+PRICE = regex(
     r"\b(?:kost|cuest|co[uû]t|cost|cust|kosztow|kosztuj|сто[ия]|кошту|stoj|κοστίζ|tutuyor|vale|paga|plat[íi])|多少钱|いくら|"
     "얼마",
     re.IGNORECASE,
@@ -139,7 +141,7 @@ FIGURE, TIME, THING = (
 
 def has_figure(text: str, question: str) -> bool:
     """A number that the question does not hold already; a year is no price."""
-    figures = _FIGURE.findall(_YEAR.sub(" ", text) if _PRICE.search(question) else text)
+    figures = _FIGURE.findall(_YEAR.sub(" ", text) if PRICE.search(question) else text)
     return any(figure.strip(".,:") not in question for figure in figures)
 
 
