@@ -164,6 +164,7 @@ MADE = {
     "cognition/answering/aliases.py:_replaced",
     "cognition/answering/answer_forms.py:_pattern",
     "cognition/answering/definition.py:may_define",
+    "cognition/answering/measures.py:_pattern",
     "cognition/iso.py:compiled",
     "control/manifests/expansion.py:platform_findings",
     "control/planning/allocation.py:_is_named",

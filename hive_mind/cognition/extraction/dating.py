@@ -48,7 +48,7 @@ _WEEKDAY = regex(
 )
 _ENTRIES_MIN = 2
 _WRITTEN = (Layout.PROSE, Layout.ITEM)
-_NAMED_AND_DATED = regex(r"\A(?!\w{0,9}(?:day|tag|woch)\b)[\W_]*[^\W\d_]{2,}.*\d{4}")
+_NAMED = regex(r"\A(?!\w{0,9}(?:day|tag|woch)\b)[\W_]{0,9}[^\W\d_]{2}")
 _SPAN = regex(r"[(,]\s?(?:\w{3,9}\s)?(?:19|20)\d\d(?:\s?[-–—]\s?(?:\w{3,9}\s)?(?:\d{4}|[^\W\d_]{3,9}))?\)?\Z")
 _ANY_DAY = "2000-01-01"
 _MONTHS = 12
@@ -108,7 +108,7 @@ def with_entries(layout: Sequence[Block]) -> list[Block]:
     blocks_told, numbers_seen = list[Block](), set[int]()
     for block, stamp in zip(layout, stamps, strict=True):
         for depth, heading in enumerate(block.headings):
-            if heading.number not in numbers_seen and _NAMED_AND_DATED.search(heading.title) and _dated_behind(heading.title):
+            if heading.number not in numbers_seen and _NAMED.search(heading.title) and _dated_behind(heading.title):
                 above = ": ".join(title.title for title in block.headings[:depth])
                 blocks_told.append(Block(heading.title, Layout.RECORD, block.headings[: depth + 1], lead=above))
             numbers_seen.add(heading.number)

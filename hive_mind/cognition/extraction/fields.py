@@ -19,7 +19,7 @@ _FIELD = regex(r"(?P<key>[^\s:=|#>*+\[-][^:=|]{0,40}?)\s{0,2}(?::\s+|：|=\s{0,2
 _REQUIRED = regex(r"(?P<key>[\w.-]{1,60})(?:\[[\w,-]{1,60}\])?\s?[=~<>!]=\s?\d.*")
 # "worker_connections 2048;"
 _DIRECTIVE = regex(r"(?P<key>[a-z][a-z\d]{0,30}(?:[_-][a-z\d]{1,30}){1,6})\s+(?:[^\s{};]{1,100}|[^\s{};][^{};]{0,200};)")
-_INLINE = regex(r"(?P<name>[^\s{}][^{}]{0,80}?)\s?\{\s*(?P<inside>[^{}]{1,300};)\s*\}")
+_INLINE = regex(r"(?P<name>[^\s{}][^{}]{0,80}+)\{(?P<inside>[^{}]{1,300}+)\}")
 _KEY_OR_FIELD = regex(r"(?:-\s+)?(?:\"[^\"]{1,60}\"|[^\s:=|#>*+\"-][^:=|\"]{0,60}):(?:\s+(?P<value>\S.*))?")
 _SIGN = regex(r"[:：=]|[{(]\s{0,3}$")
 _ITEM = regex(r"-\s+\S")
@@ -132,7 +132,7 @@ def _in_braces(lines: Sequence[str]) -> Iterator[str]:
     """Each line as an item below the one that opens the brace around it."""
     for line in lines:
         text = line.strip()
-        if inline := _INLINE.fullmatch(text):
+        if (inline := _INLINE.fullmatch(text)) and inline["inside"].rstrip().endswith(";"):
             yield f"{' ' * _indent(line)}- {inline['name']}"
             yield from (
                 f"{' ' * _indent(line)}  - {setting.strip()};" for setting in inline["inside"].split(";") if setting.strip()
