@@ -339,7 +339,7 @@ def _episode_reply(episode: Episode) -> Reply:
 
 
 def _refuse_no_date(said_at: str) -> None:
-    """What knows of times reads texts, which a list of facts doesn't need: it is loaded where one is given."""
+    """Loaded where a time is given: who lists facts needs nothing that reads texts."""
     if said_at:
         from hive_mind.cognition.extraction.dating import refuse_no_time
 
