@@ -21,7 +21,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice, takewhile
+from itertools import accumulate, groupby, islice, takewhile
 from typing import Any
 
 from hive_mind.cognition.temporal import normalised
@@ -34,6 +34,7 @@ _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 _LINES_MAX, _CHARS_MAX = 200, 24_000
 # Anchors can make a few lines as large as one likes.
 _STATEMENTS_MAX, _DEPTH_MAX = 500, 8
+_BRACKETS, _BRACKETS_MAX = {"[": 1, "{": 1, "]": -1, "}": -1}, 40
 # About as long as a sentence may be.
 _ENTRY_CHARS_MAX = 300
 _KEY = regex(r"(?P<key>[^\W\d][\w .-]{0,60}?)\s{0,4}[:=](?:\s+(?P<value>.*))?")
@@ -110,6 +111,9 @@ def _parsed(lines: Sequence[str], *, is_toml: bool) -> Mapping[str, Any]:
     text = "\n".join(lines)
     if len(text) > _CHARS_MAX:
         return {}
+    # At each bracket within brackets YAML goes through all keys that may yet come.
+    if max(accumulate(_BRACKETS.get(sign, 0) for sign in text), default=0) > _BRACKETS_MAX:
+        return _by_line(lines)
     # Most texts have none.
     import yaml
 

@@ -4,6 +4,7 @@ import pytest
 
 from hive_mind.cognition.extraction.blocks import Layout, blocks
 from hive_mind.cognition.extraction.separated import front_matter
+from tests.growth import costly
 
 HEAD = "---\ntitle: Crane 12\nkeeper: 'Oda Lie'\ntags:\n  - steel\n  - old\n# a remark\nlimit: 4 t\n---\n"
 
@@ -99,3 +100,8 @@ def test_hostile_keys_are_bounded(head: str):
     for text in (bomb, "[" * 900, "a: " * 5_000, '"a": {' * 5_000):
         found = front_matter(head.format(text).splitlines())
         assert found is None or len(found.statements) <= 500
+
+
+def test_brackets_within_brackets_cost_time_in_proportion():
+    hostile = ["[", "{", "a: [", "[a, ", "{a: [", "- [", "[]", "]["]
+    assert costly(lambda text: front_matter(f"---\n{text}\n---\n".splitlines()), hostile, 500) == []
