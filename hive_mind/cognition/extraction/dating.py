@@ -31,7 +31,9 @@ _NOT_SAID_THEN = regex(
     r"[\W_]{0,8}(?:since|until|till|before|after|by|due|deadline|expires|valid|effective|seit|bis|ab|gültig|depuis|desde|hasta)\b",
     re.IGNORECASE,
 )
-_LABELS = frozenset(("date", "dated", "time", "when", "sent", "published", "created"))
+_LABELS = frozenset(
+    "date dated time when sent published created updated modified revised issued stand datum fecha data дата tarih".split()
+)
 
 _WHOLE = 0
 """The number of the section that is the whole text; headings are counted from 1."""
@@ -191,6 +193,7 @@ def _is_dated(title: str) -> bool:
 def _is_date_line(line: str) -> bool:
     """ "Date: 5 March 2024", or a date and nothing else; not a sentence that mentions one."""
     label, colon, rest = line.partition(":")
-    if colon and label.strip().lower() in _LABELS:
-        return bool(rest.strip())
+    if colon and not any(map(str.isdigit, label)):
+        # Of another field it is the day of what that names: "DOB: 1961-09-30".
+        return not _LABELS.isdisjoint(label.lower().split()[-1:]) and bool(rest.strip())
     return not _NOT_SAID_THEN.match(line) and any(len(moment.text) * 2 >= len(line) for moment in moments(line))

@@ -52,7 +52,8 @@ def is_field(line: str) -> bool:
 
 def key_of(line: str) -> str:
     """The key that a line gives a value, "" for any other line."""
-    match = _REQUIRED.fullmatch(line.strip()) or _FIELD.fullmatch(line.strip())
+    text = line.strip().replace("**", "")
+    match = _REQUIRED.fullmatch(text) or _FIELD.fullmatch(text)
     return match["key"] if match else ""
 
 
@@ -151,10 +152,13 @@ def _titled(lines: Sequence[str]) -> Iterator[str]:
     groups = list(_groups(lines))
     keys = Counter(key_of(group[0]).casefold() for group in groups if _is_card(group))
     first = next((group for group in groups if group[0].strip()), [""])
-    key = key_of(first[0])
-    if key.casefold() in _ABOUT and sum(key_of(line) == key for line in lines) == 1:
-        # All of the text is about whom or what it names first.
-        yield from (f"# {first[0].strip()}", "")
+    # All of the text is about whom or what its first field names, with a title above or without.
+    is_headed = len(first) > 1 and _title(first[0], first[1 : 1 + _BELOW_MIN]) != ""
+    about = first[is_headed].strip()
+    key = key_of(about)
+    is_about = key.casefold() in _ABOUT and sum(key_of(line) == key for line in lines) == 1
+    if is_about and not is_headed:
+        yield from (f"# {about}", "")
     for group in groups:
         if _is_card(group) and keys[key_of(group[0]).casefold()] > 1:
             yield from ("", f"{_TITLE}{_name_of(group)}", "")
@@ -165,6 +169,8 @@ def _titled(lines: Sequence[str]) -> Iterator[str]:
                 is_titled = True
                 if _SECTION.fullmatch(line.strip()):
                     title = ": ".join((title, *_names_in(group[place + 1 :])))
+                elif is_about and group is first and not place:
+                    title = f"{title}: {about}"
                 yield from ("", f"{'# ' if group is first and not place else _TITLE}{title}", "")
                 if title != line.strip() or not is_statement(line):
                     continue

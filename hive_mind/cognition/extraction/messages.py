@@ -35,7 +35,7 @@ _WORD = r"[^\W_][\w'’.&-]{0,40}"
 _SIGN = "[\u200d\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
 _LINE = regex(
     rf"(?:(?P<open>[\[(])(?P<boxed>[^\])]{{4,40}})[\])]\s*+(?:[-–]\s*+)?|(?P<bare>{_STAMP})\s++(?:-\s++)?)?"
-    rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\))?(?:\s?{_SIGN}{{1,4}})?:(?(bold)\*\*)\s+(?P<text>\S.*)"
+    rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\)|,\s{_STAMP})?(?:\s?{_SIGN}{{1,4}})?:(?(bold)\*\*)\s+(?P<text>\S.*)"
 )
 _HAS_TIME = regex(rf"{_LINE_CLOCK}|{_LINE_DAY}")
 _SENTENCE_SPACES_MIN = 3
@@ -124,11 +124,14 @@ def _labelled(line: str) -> DialogueLine | None:
     log = log_line_of(line)
     if log is not None and log.is_marked:
         return None
-    stamp = match["boxed"] or match["bare"] or (match["after"] or "").strip(" ()")
+    stamp = match["boxed"] or match["bare"] or (match["after"] or "").strip(" (),")
     stamp = stamp if _HAS_TIME.search(stamp) else ""
     label = match["speaker"]
     name = label.rstrip("0123456789 ").casefold()
     if name in _LABELS or name in _WORDS_OF_LISTS or not _may_be_name(label, stamped=bool(stamp)):
+        return None
+    # "Born in Porto, 2026-03-04: …" is no name.
+    if (match["after"] or "").startswith(",") and any(word[0].islower() for word in label.split()):
         return None
     return DialogueLine(label, match["text"], stamp)
 

@@ -37,7 +37,10 @@ def test_stamps_in_two_orders_tell_none():
 
 
 TELLING = ("5 March 2024", "(5 March 2024)", "Date: 5 March 2024", "Tuesday, 5 March 2024", "Updated 5 March 2024")
-TOLD = ("(Since 5 March 2024)", "Due 5 March 2024", "Until 5 March 2024", "Valid 5 March 2024", "Seit 5. März 2024")
+TOLD = (
+    *("(Since 5 March 2024)", "Due 5 March 2024", "Until 5 March 2024", "Valid 5 March 2024", "Seit 5. März 2024"),
+    *("DOB: 5 March 2024", "**Hired:** 2024-03-05"),
+)
 
 
 @pytest.mark.parametrize(("line", "said_at"), [*((line, "2024-03-05") for line in TELLING), *((line, "") for line in TOLD)])

@@ -81,6 +81,10 @@ def test_fields_are_about_what_they_stand_under(text: str, concepts: dict[str, s
             {"Type: Fault": "INC-7 Pump leaks", "Floor: 3": "INC-7 Pump leaks"},
         ),
         ("Patient: Ana Lopes\n\nAllergies: nuts", {"Allergies: nuts": "Patient: Ana Lopes"}),
+        (
+            "SUMMARY\nPatient: Ana Lopes\nWard: C3\nAllergies: nuts",
+            {"Allergies: nuts": "SUMMARY: Patient: Ana Lopes", "Ward: C3": "SUMMARY: Patient: Ana Lopes"},
+        ),
         ("Name: Kiln 4\n\nFirst heated in 2019.", {"First heated in 2019.": "Name: Kiln 4"}),
         ("; of the greenhouse\n[pump]\npin = 4\nmax = 9", {"pin = 4": "pump", "max = 9": "pump"}),
         (

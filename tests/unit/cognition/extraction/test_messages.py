@@ -60,6 +60,11 @@ def test_a_line_that_says_who_speaks_and_when_is_no_statement(label: str):
     assert [(block.speaker, block.text) for block in blocks(text)] == list(said)
 
 
+def test_a_comment_may_have_its_day_behind_the_name():
+    text = "Bo Ek, 2026-03-04: The kiln is hot.\nAna, 2026-03-05: Confirmed.\n\nBorn in Porto, 2026-03-06: it rains."
+    assert [(b.speaker, b.stamp) for b in blocks(text)] == [("Bo Ek", "2026-03-04"), ("Ana", "2026-03-05"), ("", "")]
+
+
 def test_a_copied_chat_has_no_empty_lines():
     text = "#kiln\nana  10:14 AM\nThe kiln is hot.\nbo  10:19 AM\nThe door is shut.\nana  10:33 AM\nThe clay came."
     said = [("ana", "The kiln is hot."), ("bo", "The door is shut."), ("ana", "The clay came.")]
