@@ -37,7 +37,9 @@ _NO = "no|nein|non|nee|não|nej|nie|нет|hayır|nu|όχι|لا|नहीं|wa
 # "No, it is 9443 now."
 _OPENER = regex(
     # "No parking" and "wait ten minutes" correct nothing.
-    rf"^(?:(?:(?:{_NO})\b(?=\s?[,.:;!–-]|\s+(?:it|that|they|he|she|we|i|sorry|sono|è|es|son|c['’]est)\b|\s*$)|nope|correction|korrektur|"
+    r"^(?:(?:(?:update|edit(?:ed)?|correction|korrektur|nachtrag|corrección|correzione)"
+    r"(?:\s(?:\d{1,2}[:.]\d\d|\d{4}-\d\d-\d\d)){1,2}(?=\s?[:,–-])|"
+    rf"(?:{_NO})\b(?=\s?[,.:;!–-]|\s+(?:it|that|they|he|she|we|i|sorry|sono|è|es|son|c['’]est)\b|\s*$)|nope|correction|korrektur|"
     r"corrección|correzione|actually|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|"
     rf"quise decir|not any ?more|nicht mehr|ya no|non più|niet meer|{_EXCUSE})\b(?:[,.:;! –-]{{1,3}}(?:to say )?|$))+",
     re.IGNORECASE,
@@ -76,15 +78,19 @@ _INSTEAD = regex(
     r"(?:but|sondern|sino|mais|ma|mas|lecz|tylko|а)\s",
     re.IGNORECASE,
 )
-# Values of a kind, one of which may be put in the place of another.
-_KINDS = (
-    regex(
-        r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|"
-        r"vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)\b",
-        re.IGNORECASE,
-    ),
-    regex(r"\b\d{1,2}:\d\d\b|\b\d{1,2}\s?[ap]\.?m\b|\b\d{1,2}(?:[.:]\d\d)?\sUhr\b", re.IGNORECASE),
+# One day or hour may be put in the place of another.
+_WHEN = regex(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|"
+    r"vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m|"
+    r"\d{1,2}(?:[.:]\d\d)?\sUhr)\b",
+    re.IGNORECASE,
 )
+# What is noted so is said of something further up, and names it.
+_NOTED = regex(r"(?:update|edit(?:ed)?|correction|korrektur|nachtrag|corrección|correzione)\b", re.IGNORECASE)
+_POINTING = regex(r"\b(?:it|its|that|this|they|he|she|es|er|sie|das|il|elle|ce|lo|lui)\b", re.IGNORECASE)
+_AMOUNT = regex(r"(?P<figure>\d{1,9}(?:[.,]\d{1,9}){0,3})\s?(?P<unit>[^\W\d_]{1,12}|[%€$£])(?![\w-])")
+_KEYED = regex(r"(?P<key>[^\W\d_][^:\n]{2,40}):\s\S")
+_IS = regex(r"\s?(?::|=|\s(?:is|are|ist|sind|est|sont|es|son|è|sono)\b)", re.IGNORECASE)
 _TELLING_LETTERS_MIN = 4
 
 
@@ -155,17 +161,12 @@ def _corrects_last(later: Fact, earlier: Fact) -> bool:
         or not (is_opened or _CORRECTING.search(_LEAD.sub("", message, count=1)))
     ):
         return False
-    kinds = [kind for kind in _KINDS if kind.search(message)]
-    if kinds and not any(kind.search(former) for kind in kinds) and not _VALUE.search(_without(kinds, message)):
+    if _WHEN.search(message) and not _WHEN.search(former) and not _VALUE.search(_WHEN.sub("", message)):
         # Another day is none in the place of wine.
         return False
+    if _NOTED.match(message) and not _POINTING.search(message) and terms_in(message).isdisjoint(terms_in(former)):
+        return False
     return bool((_VALUE if is_opened or not _FIGURE.search(former) else _FIGURE).search(message))
-
-
-def _without(kinds: Iterable[re.Pattern[str]], text: str) -> str:
-    for kind in kinds:
-        text = kind.sub("", text)
-    return text
 
 
 def _moves(later: Fact, earlier: Fact) -> bool:
@@ -173,14 +174,33 @@ def _moves(later: Fact, earlier: Fact) -> bool:
     message, former = _said(later), _said(earlier)
     if any(instead["former"].casefold() in former.casefold() for instead in _INSTEAD.finditer(message)):
         return True
-    if not (_OPENER.match(message) or _NOW_SAID.search(message) or _CHANGED.search(message)):
+    is_put_right = _OPENER.match(message) is not None or _NOW_SAID.search(message) is not None
+    if not (is_put_right or _CHANGED.search(message)):
         return False
-    for kind in _KINDS:
-        values, values_before = (set(map(str.casefold, kind.findall(text))) for text in (message, former))
-        if values_before and values - values_before:
-            words = terms_in(_without(_KINDS, message)) & terms_in(_without(_KINDS, former))
-            return bool(values & values_before) or any(len(word) >= _TELLING_LETTERS_MIN for word in words)
-    return False
+    # The time behind "Update" is when that is said.
+    message, former = _OPENER.sub("", message), _OPENER.sub("", former)
+    if (keyed := _KEYED.match(earlier.content)) and _given_anew(keyed["key"], message):
+        return True
+    amounts, amounts_before = (
+        {match["unit"].casefold(): match["figure"] for match in _AMOUNT.finditer(text)} for text in (message, former)
+    )
+    if is_put_right and any(amounts_before.get(unit, figure) != figure for unit, figure in amounts.items()):
+        units = {term for unit in amounts for term in terms_in(unit)}
+        return _tells(terms_in(message) & terms_in(former) - units)
+    times, times_before = (set(map(str.casefold, _WHEN.findall(text))) for text in (message, former))
+    if not times_before or not times - times_before:
+        return False
+    return bool(times & times_before) or _tells(terms_in(_WHEN.sub("", message)) & terms_in(_WHEN.sub("", former)))
+
+
+def _given_anew(key: str, message: str) -> bool:
+    """Whether "Night shift is Ewa and Pavel" gives the field "Night shift" another value."""
+    place = message.casefold().find(key.casefold())
+    return place >= 0 and _IS.match(message, place + len(key)) is not None
+
+
+def _tells(words: Iterable[str]) -> bool:
+    return any(len(word) >= _TELLING_LETTERS_MIN and word.isalpha() for word in words)
 
 
 def _said(fact: Fact) -> str:

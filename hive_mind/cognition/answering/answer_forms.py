@@ -27,7 +27,7 @@ from hive_mind.cognition.answering.measures import (
     has_number,
     is_counted,
 )
-from hive_mind.cognition.answering.other_languages import FIGURE, SOMEBODY, TIME, has_figure, has_time
+from hive_mind.cognition.answering.other_languages import FIGURE, PEOPLE, SOMEBODY, TIME, has_figure, has_time
 from hive_mind.cognition.answering.subject import said_in
 from hive_mind.cognition.answering.wordings import HOW, measured_in
 from hive_mind.cognition.extraction.fields import setting_in
@@ -195,7 +195,7 @@ def _proper(text: str, names: Iterable[str]) -> list[str]:
 
 def _has_sum(text: str, question: str) -> bool:
     """Money: a sum, or a figure where a price is spoken of."""
-    return _MONEY.search(text) is not None or (_PRICED.search(text) is not None and has_number(text, question))
+    return _MONEY.search(text) is not None or (_PRICED.search(text) is not None and has_number(_NO_SUM.sub(" ", text), question))
 
 
 def _has_somebody(text: str, question: str) -> bool:
@@ -207,7 +207,7 @@ def _has_somebody(text: str, question: str) -> bool:
     is_foreign = not (is_english(text) and is_english(question))
     is_subject = len(words) == 1 or is_foreign or _DOING.fullmatch(" ".join(words[1:2]))
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
-    names = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)))
+    names = dict.fromkeys((*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text), *PEOPLE.findall(text)))
     if _ROLE.match(question):
         names = {name: None for name in names if not (_SOMEBODY.fullmatch(name) and _ANYBODY_OF_MANY.fullmatch(name))}
     return any(not terms_in(name) <= terms for name in names)
@@ -260,9 +260,11 @@ _AGE = _pattern(
 )
 # A sum of an invoice need not say its currency.
 _MONEY = _pattern(
-    rf"[$€£¥]|(?<![\d.,:])\d{{1,6}}(?:[.,]\d{{3}}){{0,3}}[.,]\d\d(?![\w.,:%]|\s[a-z°%])|"
+    rf"[$€£¥]|(?<![\d.,:])\d{{1,6}}(?:[.,]\d{{3}}){{0,3}}[.,]\d\d(?![\w,:%]|\.\d|\s[a-z°%])|"
     rf"\b{_AMOUNT}\s?(?:{CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
 )
+# Neither a share of a fee nor the number of a clause is one.
+_NO_SUM = regex(r"\d[\d.,]*\s?%|\A\d{1,2}(?:\.\d{1,2}){1,3}\s")
 _COLOUR = _pattern(rf"\b(?:{_COLOURS})\b")
 _IP_ADDRESS = _pattern(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}")
 _IN = (
@@ -385,7 +387,9 @@ _FORMS = (
         partial(_has, _PORT),
         is_figure=True,
     ),
-    _Form(_pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"), _has_sum),
+    _Form(
+        _pattern(r"\b(?:price|costs?|fees?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"), _has_sum
+    ),
     _Form(_pattern(r"(?m:^)(?>.*\bhow much (?:is|are|was|were) (?:a|an|the|one)\b)(?!.*\b(?:left|load|of)\b)"), _has_sum),
     _Form(
         _pattern(

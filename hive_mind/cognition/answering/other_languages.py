@@ -104,7 +104,7 @@ _TIMES = (
     "завтра|вчера|сьогодні|δευτέρα|τρίτη|τετάρτη|πέμπτη|παρασκευή|σάββατο|κυριακή|σήμερα|αύριο|χθες|pazartesi|salı|çarşamba|"
     "perşembe|cuma|pazar|bugün|yarın|dün|kedd|szerd|csütört|pént|szomb|vasárn|holnap|tegnap|keskiviik|tänään|huomenna|eilen|"
     "senin|selasa|rabu|kamis|jumat|besok|kemarin|jan[uv]|janeiro|ianuar|ener|genn|f[ée]vr|fever|febr|mar[sçz]|abril|avril|"
-    r"april|ma[jgy]o|mai\b|jun[ihy]|juin|juil|jul[ihy]|giug|lugl|agost|août|august|sept|set+embr|okto|octo|octu|ott|outub|"
+    r"april|ma[jgy]o|ma[ij]\b|jun[ihy]|juin|juil|jul[ihy]|giug|lugl|agost|août|august|sept|set+embr|okto|octo|octu|ott|outub|"
     "novem|noviem|d[ée][cz]em|dicem|diciem|янв|фев|март|апр|ма[йяе]|ию[нл]|авг|сент|окт|ноя|дек|січ|лют|берез|квіт|трав|черв|"
     "лип|серп|верес|жовт|листоп|груд|sty|lut|kwie|czerw|lip|sierp|wrze|paźd|listopad|grud|ocak|şubat|nisan|mayıs|haziran|"
     "temmuz|ağustos|eylül|ekim|kasım|aralık|durante|pendant|avant|après|antes|después|depois|dopo|prima|после|во время|до|"
@@ -120,6 +120,10 @@ PRICE = regex(
     r"\b(?:kost|cuest|co[uû]t|cost|cust|kosztow|kosztuj|сто[ия]|кошту|stoj|κοστίζ|tutuyor|vale|paga|plat[íi])|多少钱|いくら|"
     "얼마",
     re.IGNORECASE,
+)
+PEOPLE = regex(
+    r"\b(?:crianças|niñ[oa]s|enfants?|bambini|дет[ией]\w*|kinderen|barnen?|dzieci|děti|παιδιά|çocuk\w*|anak|membros|miembros|membres|"
+    r"soci|członk\w*|členov\w*|medlemm?ar|leden|člen\w*)\b|儿童|子供|어린이|बच्च|أطفال|trẻ em"
 )
 _YEAR = regex(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # Up to two little words stand ahead: "Fino a che ora". Turkish asks in front of the verb; "wie" is Dutch for who, and

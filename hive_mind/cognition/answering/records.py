@@ -39,7 +39,9 @@ def is_field_asked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     """Whether a question names a whole cell of a row, or the key of a field, and asks for nothing but what that holds."""
     terms, fields = terms_in(question), fields_of(fact)
     keys = list(fields.values()) if fields else [key_in(fact)]
-    named = (key - _UNITS for key in map(terms_in, keys) if not all(map(_is_short_number, key)))
+    # A short number is named with the title of its column: "41 hours".
+    counted = [terms_in(cell) for title, cell in fields.items() if terms & terms_in(title)]
+    named = (key - _UNITS for key in map(terms_in, keys) if key in counted or not all(map(_is_short_number, key)))
     form = form_of(question)
     is_formed = form is not None
     if not any(key and all(_is_like(term, terms) for term in key) for key in named) or (is_formed and lacks_form(question, fact)):

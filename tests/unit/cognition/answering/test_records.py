@@ -65,6 +65,7 @@ RELEASES = "# Heron\n\n## Heron 5.0 — 18 May 2026\n\n### Fixed\n\n- Crash on e
         (SHIPS, "When does the Aurelia leave Bergen?", ""),
         (SHIPS, "When was the Aurelia built?", "1961"),
         (BACKUPS, "How big is vol-scratch?", ""),
+        ("name,week,hours\nAbel,12,38\nChidi,13,41\nBianca,12,40\n", "Who worked 41 hours?", "Chidi"),
         ("warehouse: Gdynia\nopened: 2019\n", "Where is the warehouse?", "Gdynia"),
         ("http {\n    server_name tiles.example.net;\n}\n", "What is the server name?", "tiles.example.net"),
         (RELEASES, "When was Heron 5.0 released?", "18 May 2026"),
