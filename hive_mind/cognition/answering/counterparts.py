@@ -80,16 +80,15 @@ def _things_unseen(question: str, hits: Sequence[Hit]) -> frozenset[str]:
 def lacks_half(question: str, hits: Sequence[Hit]) -> bool:
     """Whether a question for one thing, in two words, has one that nothing found has: the garage's key is not the shed's.
 
-    In English the words in front of things tell.
+    In English the words in front of things tell, but where yes or no is asked for: bikes on the ferry are no dog.
     """
     terms = asked_of(question)
     words = (terms.words | terms.names) - terms.kinds
-    if (
-        len(words) != _HALVES
-        or terms.identifiers
-        or is_english(question)
-        or not (_ONE_THING.search(question) or PRICE.search(question))
-    ):
+    is_one_asked = _ONE_THING.search(question) or PRICE.search(question)
+    if is_english(question):
+        if intent_of(question).kind is not Kind.YES_NO:
+            return False
+    elif len(words) != _HALVES or terms.identifiers or not is_one_asked:
         return False
     seen = frozenset[str]().union(*(phrases_of(hit.fact.content, hit.fact.concept, hit.fact.before) for hit in hits))
     return any(not (is_stated(word, seen) or likeness(word, seen) or is_in_compound(word, seen)) for word in words)

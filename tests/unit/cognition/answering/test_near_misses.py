@@ -10,6 +10,7 @@ POOL = "Regole della piscina\n\nLa piscina apre alle 9. La cuffia è d'obbligo.\
 SHED = "Οδηγίες\n\nΤο κλειδί της αποθήκης είναι κάτω από τη γλάστρα. Η βρύση στάζει.\n"
 BOATS = "Ata\n\nCaio ficou com a compra dos barcos. Rita guarda as velas.\n"
 CHAT = "Anke: Ich bringe den Grill mit.\nBernd: Dann bringe ich Kohle mit.\n"
+FERRY = "Q: Can I bring my own bike on the ferry?\nA: Yes, bikes cost 6 euros.\nQ: Is there food?\nA: A bar sells soup.\n"
 MUSEUM = "Müze duyurusu\n\nMüze saat 9'da açılır. Kapıda bilet satılır.\n"
 
 
@@ -27,6 +28,8 @@ MUSEUM = "Müze duyurusu\n\nMüze saat 9'da açılır. Kapıda bilet satılır.\
         ("Nocleg kosztuje 65 zł.\nRower kosztuje 20 zł.\n", "Ile kosztuje śniadanie?", ""),
         ("Nocleg kosztuje 65 zł.\nRower kosztuje 20 zł.\n", "Ile kosztuje nocleg?", "65"),
         (MUSEUM, "Müze hangi sokakta?", ""),
+        (FERRY, "Can I bring a dog?", ""),
+        (FERRY, "Can I bring my bike?", "bikes cost 6 euros"),
         ("Lentil pie\n\nBake it for 40 minutes. It keeps three days.\n", "Can the lentil pie be frozen?", ""),
     ],
 )
