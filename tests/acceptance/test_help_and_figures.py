@@ -50,7 +50,7 @@ def test_the_demo_tells_a_stranger_what_happened_and_what_to_type_next(hive_mind
 
     assert (ended.code, ended.err) == (0, "")
     for part in (
-        *("hive-mind demo", "Learned 236 facts", "2025-01-10", "I don't know", "found@5", "unanswerable"),
+        *("hive-mind demo", "Learned 237 facts", "2025-01-10", "I don't know", "found@5", "unanswerable"),
         "What to type next",
     ):
         assert part in ended.out
