@@ -18,7 +18,8 @@ from hive_mind.memory.asking import Asking, Candidates, Home, aggregated_of, con
 from hive_mind.memory.base import PREFIXED_MAX, Hive, asked_for, refuse_limit
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import disputable
-from hive_mind.memory.erasing import ErasureScope, erase_from, the_one
+from hive_mind.memory.erased_from import erase_from
+from hive_mind.memory.erasing import ErasureScope, the_one
 from hive_mind.memory.gate import PromotionSettings
 from hive_mind.memory.gate.promotion import Review
 from hive_mind.memory.intake import by_hand

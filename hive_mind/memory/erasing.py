@@ -1,24 +1,17 @@
 """Erasing from one memory: the items that go, the rest that stays, and the digests remembered, so that they are refused.
 
-Works on a store, with or without a memory over it. Erased items are gone from the file when `erase` returns. From a memory in
-use they go by `erase_from`: facts stored meanwhile are judged by the new rule already.
+Works on a store, with or without a memory over it. Erased items are gone from the file when `erase` returns.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key, remainder
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.form import texts_to_embed
-from hive_mind.remembered import forget_texts
 from hive_mind.store import AddEpisode, Change, Erase, FactStore, Link, ReviseFact, SetMeta
-
-if TYPE_CHECKING:
-    from hive_mind.memory.cognitive import CognitiveMemory
-    from hive_mind.memory.opening import Awake
 
 _PREFIX = "erased/"
 
@@ -103,32 +96,3 @@ def refuse_erased(facts: Sequence[Fact], erasures: Erasures) -> None:
     """Raises `InvalidInput` for what may not be kept."""
     if erasures and any(remainder(fact, erasures) is None for fact in facts):
         raise InvalidInput(ERASED)
-
-
-async def lacking(memory: "CognitiveMemory", erasures: Sequence[Erasure]) -> Sequence[Erasure]:
-    """Those that were not erased from it yet."""
-    async with memory.awake() as awake:
-        return [erasure for erasure in erasures if erasure not in awake.erasures]
-
-
-async def would_erase(memory: "CognitiveMemory", erasures: Sequence[Erasure], *, everything: bool = False) -> ErasureScope:
-    """The items `erase_from` would take; nothing is changed."""
-    async with memory.awake() as awake:
-        return await found_in(awake.store, Erasures(erasures), everything=everything)
-
-
-async def erase_from(
-    memory: "CognitiveMemory", erasures: Sequence[Erasure], at_us: int, *, everything: bool = False
-) -> ErasureScope:
-    """Let go of what is meant for good, and refuse it from now on. No byte of it is left in the file when this returns."""
-
-    async def work(awake: "Awake") -> ErasureScope:
-        for erasure in erasures:
-            awake.erasures.add(erasure)
-        scope = await erase(awake.store, erasures, at_us, everything=everything)
-        # Nothing is put aside of what is in RAM: it still has what was erased.
-        awake.recall.tokenized = 0
-        forget_texts()
-        return scope
-
-    return await memory.overhaul(work)

@@ -19,7 +19,7 @@ from hive_mind.cognition.iso import end_us
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.disputes import conflicts_of
 from hive_mind.memory.editions import former_of
-from hive_mind.memory.erasing import would_erase
+from hive_mind.memory.erased_from import would_erase
 from hive_mind.memory.fact_called import fact_called, is_beginning
 from hive_mind.memory.opening import is_of_request
 from hive_mind.model.aggregation import Aggregation

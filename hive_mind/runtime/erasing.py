@@ -23,7 +23,8 @@ from hive_mind.errors import BackendUnavailable, HiveError
 from hive_mind.hive.policy.admission import erased_key
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.erasing import ErasureScope, erase, found_in, lacking
+from hive_mind.memory.erased_from import lacking
+from hive_mind.memory.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.runtime.copies import Copied, copies, has_lines_of, has_residue, needles, noted, quotes, residue
 from hive_mind.runtime.receipts import Confirmed, Owed

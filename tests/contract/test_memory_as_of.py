@@ -11,7 +11,7 @@ from hive_mind import backends
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.base import Memory
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.erasing import erase_from
+from hive_mind.memory.erased_from import erase_from
 from hive_mind.model.erasure import erasure_of
 from hive_mind.model.query import METHODS, Method, Query
 from hive_mind.store import ReviseFact

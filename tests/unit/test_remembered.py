@@ -6,7 +6,7 @@ from pathlib import Path
 import hive_mind
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.memory.erasing import erase_from
+from hive_mind.memory.erased_from import erase_from
 from hive_mind.model.erasure import erasure_of
 from hive_mind.remembered import forget_texts, remembered, remembered_texts
 from tests.builders import Home

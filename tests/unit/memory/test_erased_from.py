@@ -8,7 +8,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.erasing import erase_from
+from hive_mind.memory.erased_from import erase_from
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.erasure import Erasure, Erasures, erasure_of, words_of
 from hive_mind.model.ids import erasure_digest
