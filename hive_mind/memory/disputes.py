@@ -85,7 +85,7 @@ _WHEN = regex(
     r"\d{1,2}(?:[.:]\d\d)?\sUhr)\b",
     re.IGNORECASE,
 )
-# What is noted so is said of something further up, and names it.
+# Notes of this kind are about something further up, and name it.
 _NOTED = regex(r"(?:update|edit(?:ed)?|correction|korrektur|nachtrag|corrección|correzione)\b", re.IGNORECASE)
 _POINTING = regex(r"\b(?:it|its|that|this|they|he|she|es|er|sie|das|il|elle|ce|lo|lui)\b", re.IGNORECASE)
 _AMOUNT = regex(r"(?P<figure>\d{1,9}(?:[.,]\d{1,9}){0,3})\s?(?P<unit>[^\W\d_]{1,12}|[%€$£])(?![\w-])")

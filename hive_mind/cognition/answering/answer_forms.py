@@ -264,7 +264,7 @@ _MONEY = _pattern(
     rf"\b{_AMOUNT}\s?(?:{CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
 )
 # Neither a share of a fee nor the number of a clause is one.
-_NO_SUM = regex(r"\d[\d.,]*\s?%|\A\d{1,2}(?:\.\d{1,2}){1,3}\s")
+_NO_SUM = regex(r"(?<!\d)\d{1,9}(?:[.,]\d{1,9})?\s?%|\A\d{1,2}(?:\.\d{1,2}){1,3}\s")
 _COLOUR = _pattern(rf"\b(?:{_COLOURS})\b")
 _IP_ADDRESS = _pattern(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}")
 _IN = (

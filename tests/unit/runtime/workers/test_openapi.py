@@ -115,7 +115,7 @@ async def test_a_client_made_of_it_uses_an_agent_and_all_replies_are_as_it_says(
         for operation in ("conflicts", "stats", "export", "told", "members", "rules", "runs", "tools"):
             await client.do(f"agent_{operation}")
         assert (await client.do("agent_trust", to="ben"))["trust"] == 1.0
-        assert (await client.do("agent_tell", text="hello to everybody"))["told"] == []
+        assert (await client.do("agent_tell", to="*", text="hello"))["told"] == []
         assert (await client.do("status"))["process"] == "town"
         await client.do("members")
 
