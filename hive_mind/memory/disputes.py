@@ -74,8 +74,15 @@ _FIGURE = regex(r"\d")
 _VALUE = regex(r"\d|(?<=\w )[^\W\d_a-z]")
 # "Not quay 3 but quay 5"
 _INSTEAD = regex(
-    r"\b(?:not|nicht|non?|pas|não|nie|не)\s(?:(?:on|at|in|to|the|am|um|an|el|la|le|a|à|en)\s){0,2}(?P<former>[^,.;:!?]{2,40}?),?\s"
-    r"(?:but|sondern|sino|mais|ma|mas|lecz|tylko|а)\s",
+    r"\b(?:not\s(?:(?:on|at|in|to|the)\s){0,2}(?P<en>[^,.;:!?]{2,40}?),?\sbut|nicht\s(?:(?:am|um|an|in|der|die|das)\s){0,2}"
+    r"(?P<de>[^,.;:!?]{2,40}?),?\ssondern|no\s(?:(?:el|la|en|a)\s){0,2}(?P<es>[^,.;:!?]{2,40}?),?\ssino|"
+    r"(?:pas|non)\s(?:(?:le|la|au|à|il)\s){0,2}(?P<fr>[^,.;:!?]{2,40}?),?\s(?:mais|ma))\s",
+    re.IGNORECASE,
+)
+# What stands in front of it is what something is said of.
+_VERB = regex(
+    r"[:?!;]|\b(?:is|are|was|were|has|have|moved?|moves|changed?|switched|renamed|postponed|rescheduled|replaced|now|instead|ist|"
+    r"sind|est|sont|es|son|è|sono)\b",
     re.IGNORECASE,
 )
 # One day or hour may be put in the place of another.
@@ -172,8 +179,10 @@ def _corrects_last(later: Fact, earlier: Fact) -> bool:
 def _moves(later: Fact, earlier: Fact) -> bool:
     """Whether a fact says that it puts another value, of the same kind, in the place of one that is said further up."""
     message, former = _said(later), _said(earlier)
-    if any(instead["former"].casefold() in former.casefold() for instead in _INSTEAD.finditer(message)):
-        return True
+    for instead in _INSTEAD.finditer(message):
+        value = next(filter(None, instead.groups()))
+        if (_FIGURE.search(value) or _OPENER.match(message)) and terms_in(value) <= terms_in(former):
+            return True
     is_put_right = _OPENER.match(message) is not None or _NOW_SAID.search(message) is not None
     if not (is_put_right or _CHANGED.search(message)):
         return False
@@ -181,26 +190,23 @@ def _moves(later: Fact, earlier: Fact) -> bool:
     message, former = _OPENER.sub("", message), _OPENER.sub("", former)
     if (keyed := _KEYED.match(earlier.content)) and _given_anew(keyed["key"], message):
         return True
+    subject = [word for word in terms_in(_WHEN.sub("", _VERB.split(message, maxsplit=1)[0])) if len(word) >= _TELLING_LETTERS_MIN]
+    if not terms_in(former).issuperset(subject):
+        return False
     amounts, amounts_before = (
         {match["unit"].casefold(): match["figure"] for match in _AMOUNT.finditer(text)} for text in (message, former)
     )
-    if is_put_right and any(amounts_before.get(unit, figure) != figure for unit, figure in amounts.items()):
-        units = {term for unit in amounts for term in terms_in(unit)}
-        return _tells(terms_in(message) & terms_in(former) - units)
+    if is_put_right and subject and any(amounts_before.get(unit, figure) != figure for unit, figure in amounts.items()):
+        return True
     times, times_before = (set(map(str.casefold, _WHEN.findall(text))) for text in (message, former))
-    if not times_before or not times - times_before:
-        return False
-    return bool(times & times_before) or _tells(terms_in(_WHEN.sub("", message)) & terms_in(_WHEN.sub("", former)))
+    is_former_named = is_put_right and bool(times & times_before)
+    return bool(times_before and times - times_before) and (is_former_named or bool(subject))
 
 
 def _given_anew(key: str, message: str) -> bool:
     """Whether "Night shift is Ewa and Pavel" gives the field "Night shift" another value."""
     place = message.casefold().find(key.casefold())
     return place >= 0 and _IS.match(message, place + len(key)) is not None
-
-
-def _tells(words: Iterable[str]) -> bool:
-    return any(len(word) >= _TELLING_LETTERS_MIN and word.isalpha() for word in words)
 
 
 def _said(fact: Fact) -> str:

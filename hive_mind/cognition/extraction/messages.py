@@ -35,7 +35,7 @@ _WORD = r"[^\W_][\w'’.&-]{0,40}"
 _SIGN = "[\u200d\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
 _LINE = regex(
     rf"(?:(?P<open>[\[(])(?P<boxed>[^\])]{{4,40}})[\])]\s*+(?:[-–]\s*+)?|(?P<bare>{_STAMP})\s++(?:-\s++)?)?"
-    rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\)|,\s{_STAMP})?(?:\s?{_SIGN}{{1,4}})?:(?(bold)\*\*)\s+(?P<text>\S.*)"
+    rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\)|,\s{_LINE_DAY}(?:\s{_LINE_CLOCK})?)?(?:\s?{_SIGN}{{1,4}})?:(?(bold)\*\*)\s+(?P<text>\S.*)"
 )
 _HAS_TIME = regex(rf"{_LINE_CLOCK}|{_LINE_DAY}")
 _SENTENCE_SPACES_MIN = 3

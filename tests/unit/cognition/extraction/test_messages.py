@@ -65,6 +65,11 @@ def test_a_comment_may_have_its_day_behind_the_name():
     assert [(b.speaker, b.stamp) for b in blocks(text)] == [("Bo Ek", "2026-03-04"), ("Ana", "2026-03-05"), ("", "")]
 
 
+def test_a_place_with_an_hour_behind_it_is_no_speaker():
+    text = "Lisbon, 10:30: Train to Porto.\nPorto, 11:30: Lunch at the market."
+    assert [block.text for block in blocks(text)] == text.splitlines()
+
+
 def test_a_copied_chat_has_no_empty_lines():
     text = "#kiln\nana  10:14 AM\nThe kiln is hot.\nbo  10:19 AM\nThe door is shut.\nana  10:33 AM\nThe clay came."
     said = [("ana", "The kiln is hot."), ("bo", "The door is shut."), ("ana", "The clay came.")]
