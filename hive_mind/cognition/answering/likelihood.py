@@ -158,7 +158,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     nearest = near[:FACTS_MIN]
     facts = max(len(nearest), min(searched, FACTS_MIN)) if searched < MANY else len(nearest)
     having = {term: sum(shares[term] == 1.0 for shares in nearest) for term in terms_of_question.terms}
-    if searched < MANY:
+    if 0 < searched < MANY:
         # All of a short text stands under its title: a word of it that only one fact says itself tells that one apart.
         own_counts = {term: sum(shares[term] == 1.0 for shares in met[:FACTS_MIN]) for term in having}
         having = {term: count if count < len(nearest) else own_counts[term] or count for term, count in having.items()}
