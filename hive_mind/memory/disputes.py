@@ -79,7 +79,7 @@ _INSTEAD = regex(
     r"(?:pas|non)\s(?:(?:le|la|au|à|il)\s){0,2}(?P<fr>[^,.;:!?]{2,40}?),?\s(?:mais|ma))\s",
     re.IGNORECASE,
 )
-# What stands in front of it is what something is said of.
+# A sentence is about the words in front of it.
 _VERB = regex(
     r"[:?!;]|\b(?:is|are|was|were|has|have|moved?|moves|changed?|switched|renamed|postponed|rescheduled|replaced|now|instead|ist|"
     r"sind|est|sont|es|son|è|sono)\b",
