@@ -220,7 +220,8 @@ class Asking:
         places_away = [(fact_id, holders.get(fact_id, "")) for fact_id in ids if fact_id not in recall.facts]
         facts = await self.hive.fetch(places_away) if places_away else ()
         # A member of an earlier version does not know that a question may be about a time before.
-        return own_facts | {fact.id: fact for fact in facts if not 0 < query.as_of_us < fact_of(fact).learned_at_us}
+        known_ms = query.as_of_us // 1000
+        return own_facts | {fact.id: fact for fact in facts if not 0 < known_ms < fact_of(fact).learned_at_us // 1000}
 
     async def _asked(self, probe: Probe, query: Query) -> Gathered:
         """The hive's results, without those this agent knows to be past: it asks for more until that leaves enough."""

@@ -168,7 +168,7 @@ def _corrects_last(later: Fact, earlier: Fact) -> bool:
         or not (is_opened or _CORRECTING.search(_LEAD.sub("", message, count=1)))
     ):
         return False
-    if _WHEN.search(message) and not _WHEN.search(former) and not _VALUE.search(_WHEN.sub("", message)):
+    if _WHEN.search(message) and not _WHEN.search(_OPENER.sub("", former)) and not _VALUE.search(_WHEN.sub("", message)):
         # Another day is none in the place of wine.
         return False
     if _NOTED.match(message) and not _POINTING.search(message) and terms_in(message).isdisjoint(terms_in(former)):

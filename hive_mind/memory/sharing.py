@@ -49,7 +49,7 @@ def fact_of(fact: HiveFact) -> Fact:
         id=fact.id,
         confidence=fact.confidence,
         sources=tuple(dict.fromkeys(evidence.root for evidence in fact.provenance)),
-        learned_at_us=1000 * min((evidence.stamp.ms for evidence in fact.provenance), default=0),
+        learned_at_us=min((evidence.stamp.us for evidence in fact.provenance), default=0),
         sharing=Sharing.SHARED,
     )
 

@@ -29,7 +29,7 @@ from math import log
 from struct import Struct
 
 from hive_mind.hive.trust.wording import Wording, wording
-from hive_mind.model.evidence import Stamp, Statement
+from hive_mind.model.evidence import Stamp, Statement, stamped_us
 from hive_mind.model.ids import canonical
 from hive_mind.ornament import ornament
 from hive_mind.remembered import remembered
@@ -387,7 +387,8 @@ def newest_first(rows: Iterable[bytes]) -> list[Worded]:
     stamped = sorted(rows, key=lambda row_bytes: row_bytes[_ID_BYTES:_STAMPED_BYTES] + row_bytes[:_ID_BYTES], reverse=True)
     unpacked = ((row_bytes, *_SAID.unpack_from(row_bytes)) for row_bytes in stamped)
     return [
-        Worded(fact_id.hex(), 1000 * ms, concept, row_bytes[_SAID.size :]) for row_bytes, fact_id, ms, _, _, concept in unpacked
+        Worded(fact_id.hex(), stamped_us(ms, counter), concept, row_bytes[_SAID.size :])
+        for row_bytes, fact_id, ms, counter, _, concept in unpacked
     ]
 
 

@@ -398,7 +398,7 @@ def _facts(vouched: Iterable[Vouched]) -> Sequence[Fact]:
             id=one.fact_id,
             confidence=one.confidence,
             sources=(),
-            learned_at_us=one.stamp.ms * 1000,
+            learned_at_us=one.stamp.us,
             sharing=Sharing.SHARED,
         )
         sources = tuple(dict.fromkeys((*fact.sources, one.root)))

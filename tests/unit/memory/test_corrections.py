@@ -1,11 +1,15 @@
 """What a conversation, a thread or minutes say later comes first, and says what it replaces."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from hive_mind import Content
+from hive_mind import Content, FleetPlan, Settings, open_fleet
+from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.disputes import corrections_of, later_first, replaces
 from hive_mind.memory.intake import new_fact
 from hive_mind.model.fact import Fact
@@ -89,6 +93,7 @@ async def test_a_later_statement_of_the_same_thing_comes_first(text: str):
         "The sugar costs 3 euros.\nIt rains.\nThe cake has no sugar but honey.",
         "The filter costs 35 euros.\nIt rains.\nThe old filter was replaced, the work took 40 euros.",
         "The key is with Mario.\nUpdate 13:10: boiler 2 is down to 5.8 bar.",
+        "Update 13:10: boiler 2 is down to 5.8 bar.\nSorry, the crane moved: 11:15.",
         "The crane is booked for 10:30.\nThe crane driver comes at 11:15.",
         "We need 40 pallets.\nEDIT: not quay 3 but quay 5, the harbour master moved us.",
         "# 2026-05-04 Diary\n\nThe choir visited Porto.\n\n# 2026-06-01 Diary\n\nThe choir visited Rome.",
@@ -110,3 +115,34 @@ async def test_a_correction_that_says_nothing_alone_comes_with_what_it_corrects(
     )
     assert corrections_of([friday], [sunday, other, friday]) == [sunday]
     assert corrections_of([other], [sunday, friday]) == []
+
+
+MINUTES = {
+    "crane.md": "The crane starts at 10:30.\nThe key is with Mario.\nSorry, the crane moved: 11:15.",
+    "boiler.md": "The pressure of boiler 2 is 5.2 bar.\nIt rains.\nUpdate 13:10: the pressure of boiler 2 is 5.8 bar.",
+    "fair.md": "Lea: The fair is on Friday.\nBo: Good, I bring the lamp.\nLea: No, the fair is on Sunday now.",
+    "gate.md": "The gateway listens on port 8443.\n\nThe gateway listens on port 9443 now.",
+}
+LATER = {
+    "When does the crane start?": "11:15",
+    "What pressure has boiler 2?": "5.8 bar",
+    "When is the fair?": "on Sunday",
+    "Which port does the gateway listen on?": "9443",
+}
+
+
+@pytest.mark.parametrize("topology", ["single", "flat", "federated", "sharded"])
+async def test_a_member_that_reads_them_from_the_hive_sees_the_later_statement_first(tmp_path: Path, topology: TopologyName):
+    """What was said in one text is shared in one millisecond, and keeps its order there."""
+    plan = FleetPlan(topology, ("ada", "bob", "cyd"), group_size=2)
+    async with await open_fleet(Settings(home=tmp_path, store="memory", embed="none"), plan, NoEmbedder()) as fleet:
+        writer = LearningAgent("ada", fleet.memory("ada"), ExtractiveReader())
+        asked = LearningAgent("cyd", fleet.memory("cyd"), ExtractiveReader()) if topology != "single" else writer
+        for source, text in MINUTES.items():
+            await writer.learn_from_content(Content(text, source))
+        await fleet.settled()
+        answers = {question: (await asked.answer_question(question)).sources for question in LATER}
+    assert {
+        question: LATER[question] in hits[0].fact.content and replaces(hits[0].fact, hits[1].fact)
+        for question, hits in answers.items()
+    } == dict.fromkeys(LATER, True)

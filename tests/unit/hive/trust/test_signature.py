@@ -107,6 +107,6 @@ def test_a_fact_of_two_groups_is_as_old_as_its_first_row_and_the_newest_comes_fi
         row(new, said, Stamp(7, 2)),
     ]
     found = newest_first(first_of_each([rows[0] + rows[1], b"".join(rows[2:])]))
-    assert [(fact.fact_id, fact.learned_at_us) for fact in found] == [(new, 7_000), (old, 5_000)]
+    assert [(fact.fact_id, fact.learned_at_us) for fact in found] == [(new, 7_001), (old, 5_000)]
     assert {fact.concept for fact in found} == {topic("the gateway")}
     assert first_of_each(rows) == (rows[0], rows[1])
