@@ -127,6 +127,8 @@ class Subscription:
     """A delivery that is not settled within this time is delivered again. Raise it for slow work, or `extend` the delivery."""
     start: Literal["new", "earliest"] = "new"
     """Where a name begins that never subscribed before: with what is published from now on, or with all that is still kept."""
+    gather_s: float = 0.0
+    """For how long what is brief and for everybody may lie at the broker, so that one look finds more of it; 0: not at all."""
     letters: "LetterBox | None" = field(default=None, compare=False)
     """Where what is refused is written before it is acknowledged; None: the process remembers it."""
 
@@ -151,6 +153,10 @@ class Delivery(Protocol):
     @property
     def attempt(self) -> int:
         """Number of this delivery of it, from 1."""
+
+    @property
+    def waited_ms(self) -> int:
+        """For how long it lay at the broker because `Subscription.gather_s` lets it."""
 
     async def ack(self) -> None:
         """It needs no repetition."""

@@ -126,7 +126,7 @@ class Mailbox(Generic[N]):
             redelivered=health.redelivered + self.redelivered,
             duplicates=health.duplicates + self.duplicates,
             dead_letters=health.dead_letters + self.put_aside,
-            unreadable=added(health.unreadable, self.unreadable),
+            unreadable=added(health.unreadable, self.unreadable) if self.unreadable else health.unreadable,
             last_error=error or health.last_error,
         )
 
@@ -142,11 +142,11 @@ class Mailbox(Generic[N]):
             if timeout_s is not None:
                 return
 
-    def offer(self, native: N, envelope: Envelope, attempt: int = 1, size: int = 0, letter: int = 0) -> None:
+    def offer(self, native: N, envelope: Envelope, attempt: int = 1, size: int = 0, letter: int = 0, waited_ms: int = 0) -> None:
         """Take in the broker's `attempt`-th delivery, `size` bytes. A message that need not be seen is settled at once."""
         if self.is_closed:
             return
-        delivery = MailboxDelivery(self, native, envelope, attempt, size, letter)
+        delivery = MailboxDelivery(self, native, envelope, attempt, size, letter, waited_ms)
         key = delivery.key
         mailbox_delivery = self._held.get(key)
         if mailbox_delivery is not None and mailbox_delivery.letter == letter and mailbox_delivery.native == native:
@@ -169,14 +169,14 @@ class Mailbox(Generic[N]):
             self._waiting.append(delivery)
             self._on_ready()
 
-    def read(self, native: N, data: bytes, attempt: int) -> None:
+    def read(self, native: N, data: bytes, attempt: int, waited_ms: int = 0) -> None:
         """Offer the envelope of some bytes; refuse them where they are no envelope."""
         try:
             envelope = decode(data)
         except WireError as error:
             self.refuse(native, data, attempt, str(error))
         else:
-            self.offer(native, envelope, attempt, len(data))
+            self.offer(native, envelope, attempt, len(data), waited_ms=waited_ms)
 
     def refuse(self, native: N, data: bytes, attempt: int, reason: str) -> None:
         if self.is_closed or any(item.native == native for item in self._unwritten if item.delivery is None):
@@ -391,10 +391,13 @@ class Mailbox(Generic[N]):
 class MailboxDelivery(Generic[N]):
     """See `bus.Delivery`."""
 
-    __slots__ = ("_mailbox", "attempt", "envelope", "key", "letter", "native", "size")
+    __slots__ = ("_mailbox", "attempt", "envelope", "key", "letter", "native", "size", "waited_ms")
 
-    def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int, size: int, letter: int = 0) -> None:
+    def __init__(
+        self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int, size: int, letter: int = 0, waited_ms: int = 0
+    ) -> None:
         self._mailbox, self.native, self.envelope, self.attempt, self.size = mailbox, native, envelope, attempt, size
+        self.waited_ms = waited_ms
         # The dead letter that it was, where it did not come from the broker.
         self.letter = letter
         # Its name among everything that is sent here.

@@ -219,6 +219,10 @@ class Membership:
         last = self._heartbeats.get(name)
         return now.mono_ms - (last.received_ms if last else self._known_ms.get(name, now.mono_ms))
 
+    def heard(self, now: Now) -> frozenset[str]:
+        """All that were ever heard, but for members that are silent now."""
+        return frozenset(self._heartbeats.names()) - self.suspected(now)
+
     def view(self, now: Now) -> tuple[MemberState, ...]:
         names = sorted(self._past.members | set(self._heartbeats.names()))
         suspects = self.suspected(now)
@@ -303,7 +307,8 @@ class Membership:
     def _wake(self, now: Now) -> None:
         """Time in which this node slept is not held against the others, which could not be heard."""
         slept_ms = now.mono_ms - self._awake_ms - 2 * self.settings.beat_ms
-        self._awake_ms = now.mono_ms
+        # A beat may have come a little before it was read.
+        self._awake_ms = max(self._awake_ms, now.mono_ms)
         if slept_ms > 0:
             self._known_ms = {name: at_ms + slept_ms for name, at_ms in self._known_ms.items()}
             self._heartbeats.excuse(slept_ms)

@@ -69,12 +69,16 @@ class Eraser:
         self._turn = asyncio.Lock()
         self._reported = ""
 
+    def due(self, registry: Registry) -> list[Erasure]:
+        """Those that were not carried out yet in this boot."""
+        return [erasure for erasure in erasures_of(registry) if erasure not in self._erasures_done]
+
     async def look(self, registry: Registry, agents: Mapping[str, Memory], now_ms: int, held: Held) -> None:
         """Carry out what was not carried out yet in this boot, and confirm it. A failed one is tried again at the next look.
 
         `held`: facts that the node has of what is to be erased: one that does not know the time yet lets go of nothing.
         """
-        erasures = [erasure for erasure in erasures_of(registry) if erasure not in self._erasures_done]
+        erasures = self.due(registry)
         if not erasures or self._turn.locked():
             return
         async with self._turn:

@@ -292,6 +292,10 @@ class _Opened:
     def attempt(self) -> int:
         return self.delivery.attempt
 
+    @property
+    def waited_ms(self) -> int:
+        return self.delivery.waited_ms
+
     async def ack(self) -> None:
         await self.delivery.ack()
 

@@ -329,3 +329,23 @@ async def test_the_next_of_a_name_goes_on_behind_what_was_read_of_the_brief(buse
     again = await subscribed(bus)
     assert await again.take_and_ack() == ["meanwhile"]
     assert await again.has_nothing()
+
+
+async def test_what_is_for_all_and_brief_waits_to_be_read_together_but_not_behind_what_is_its_own(
+    buses: Buses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_QUICK_S", 0.0)
+    bus = await buses.bus()
+    bob, cid = await subscribed(bus, gather_s=5.0), await subscribed(bus, "cid", gather_s=0.2)
+    for number in range(100):
+        await bus.publish([msgspec.structs.replace(envelope(str(number), *EVERYONE), is_brief=True)])
+    await asyncio.sleep(0.1)
+    assert await bob.has_nothing()
+    await bus.publish([msgspec.structs.replace(envelope("own"), is_brief=True)])
+
+    taken = await bob.take(65)
+    assert [text(delivery) for delivery in taken] == [*map(str, range(64)), "own"]
+    assert taken[-1].waited_ms == 0
+    assert all(100 <= delivery.waited_ms <= 5000 for delivery in taken[:-1])
+    assert await bob.take_and_ack(36) == [str(number) for number in range(64, 100)]
+    assert all(delivery.waited_ms <= 200 for delivery in await cid.take(100))

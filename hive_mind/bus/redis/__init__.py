@@ -40,13 +40,13 @@ from hive_mind.bus.codec import decode, encode
 from hive_mind.bus.mailbox import drained
 from hive_mind.bus.redis import admin, keys
 from hive_mind.bus.redis.admin import ENVELOPE_BYTES_MAX, EVERY_S, inspected, look, purge, refuse_full, scrub, trim
+from hive_mind.bus.redis.connection import Packed
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, RedisSender
 from hive_mind.bus.redis.reader import StreamReader
 from hive_mind.bus.redis.wire import (
     REPLY_WITHIN_S,
     AdminClient,
     Command,
-    Packed,
     ServerAddress,
     Wire,
     begin,
@@ -63,6 +63,8 @@ __all__ = ["RedisBus", "open", "purge", "refuse_full", "scrub"]
 _KNOWN_MAX = 100_000
 # Rounds of the keeper between two looks at memory, clock and keys of the server: they change slowly, and every process looks.
 _VITALS_EVERY = 5
+# And between two trims by a process that sends next to nothing: then the streams hardly grow, whatever others may send, who trim.
+_TRIM_IDLE_EVERY, _LITTLE_BYTES = 10, 1 << 16
 
 
 async def open(address: BusAddress, settings: BusSettings) -> "RedisBus":
@@ -94,6 +96,8 @@ class RedisBus:
         self._noted: dict[tuple[str, str], float] = {}
         self._former = BusHealth(is_connected=True)
         self._vitals: BrokerVitals | None = None
+        self._sent_bytes = 0
+        """Since it last trimmed, without what is for all and dropped soon."""
         self._is_closed = False
         self.settled = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
@@ -105,13 +109,15 @@ class RedisBus:
     @property
     def health(self) -> BusHealth:
         is_connected = not self._is_closed and self.outgoing.is_connected and all(reader.is_connected for reader in self._readers)
-        counted = reduce(_with, self._readers, replace(self._former, last_error=self.outgoing.error or self._former.last_error))
-        return replace(
-            counted,
+        former = self._former
+        own = replace(
+            former,
             is_connected=is_connected,
-            reconnects=counted.reconnects + self.outgoing.reconnects,
+            reconnects=former.reconnects + self.outgoing.reconnects,
+            last_error=self.outgoing.error or former.last_error,
             vitals=self._vitals,
         )
+        return reduce(_with, self._readers, own)
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         self._refuse_if_closed()
@@ -192,7 +198,9 @@ class RedisBus:
             if envelope.target == EVERYONE:
                 stream = keys.brief(hive) if envelope.is_brief else keys.everyone(hive)
                 commands.append(pack(b"XADD", stream, b"*", keys.BODY, data))
+                self._sent_bytes += 0 if envelope.is_brief else len(data)
                 continue
+            self._sent_bytes += len(data) * len(envelope.target)
             for name in envelope.target:
                 if (hive, name) not in self._noted:
                     # The command that makes a name known to watching, listing and trimming.
@@ -212,10 +220,12 @@ class RedisBus:
             now = asyncio.get_running_loop().time()
             # A name nobody subscribes to is forgotten some time after; until then it is noted again.
             self._noted = {place: when for place, when in self._noted.items() if now - when < kept_s / 2}
-            for hive in tuple(self._hives):
+            rounds += 1
+            is_due = rounds % _TRIM_IDLE_EVERY == 0 or self._sent_bytes > _LITTLE_BYTES
+            self._sent_bytes = 0 if is_due else self._sent_bytes
+            for hive in tuple(self._hives) if is_due else ():
                 with suppress(BackendError):
                     await self._admin.ask(lambda wire, hive=hive: trim(wire, hive, kept_s))  # type: ignore[misc]
-            rounds += 1
             if rounds % _VITALS_EVERY:
                 continue
             readers_here = [(reader.subscription.hive, reader.subscription.name) for reader in self._readers]

@@ -29,7 +29,7 @@ from hive_mind.bus.address import BusAddress
 from hive_mind.bus.codec import IsMeant, dead_letter, may_be_meant
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.keys import Group
-from hive_mind.bus.redis.wire import SCATTERED, Command, ServerAddress, Wire, pairs, value
+from hive_mind.bus.redis.wire import SCATTERED, Command, ServerAddress, Wire, milliseconds, pairs, value
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -122,7 +122,7 @@ async def look(wire: Wire, hives: Iterable[tuple[str, str]]) -> BrokerVitals:
     info = dict(lines_of(memory))
     used = int(info.get("used_memory", 0)) - int(info.get("mem_not_counted_for_evict", 0))
     limit = int(info.get("maxmemory", 0)) or int(info.get("total_system_memory", 0))
-    ahead_ms = 0 if isinstance(clock, Exception) else (before_ms + after_ms) // 2 - int(clock[0]) * 1000 - int(clock[1]) // 1000
+    ahead_ms = 0 if isinstance(clock, Exception) else (before_ms + after_ms) // 2 - milliseconds(clock)
     return BrokerVitals(used, limit, ahead_ms, await _astray(wire, hives))
 
 
@@ -158,12 +158,10 @@ _ALIVE_FOR_MS = 60_000
 async def trim(wire: Wire, hive: str, kept_s: float) -> None:
     """Once around, unless another process has just done it. Raises `BackendError`."""
     lock: Command = ("SET", keys.keeper(hive), "1", "NX", "PX", int(EVERY_S * 900))
-    got_it, seen_names, (now_s, micros) = [
-        value(reply) for reply in await wire.call(lock, ("HGETALL", keys.names(hive)), ("TIME",))
-    ]
-    if got_it is None:
+    if await wire.one(*lock) is None:
         return
-    now_ms = int(now_s) * 1000 + int(micros) // 1000
+    seen_names, time = [value(reply) for reply in await wire.call(("HGETALL", keys.names(hive)), ("TIME",))]
+    now_ms = milliseconds(time)
     old_ms = now_ms - int(kept_s * 1000)
     names = {name.decode(): int(when) for name, when in pairs(seen_names).items()}
     absent = {name for name, when in names.items() if when < min(old_ms, now_ms - _ALIVE_FOR_MS)}
@@ -280,8 +278,7 @@ async def states(wire: Wire, hive: str) -> list[QueueState]:
     dead: Counter[bytes] = Counter()
     async for _, fields in _entries(wire, keys.letters(hive)):
         dead[fields[b"name"]] += 1
-    now_s, micros = await wire.one("TIME")
-    now_ms = int(now_s) * 1000 + int(micros) // 1000
+    now_ms = milliseconds(await wire.one("TIME"))
     common = await _groups(wire, keys.everyone(hive))
     return [await _state(wire, hive, name, common, dead[name], now_ms) for name in names]
 

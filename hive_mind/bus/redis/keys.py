@@ -9,6 +9,7 @@ ours at once.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote
 
 from hive_mind.bus.redis.wire import Command, Wire, pairs, value
@@ -138,15 +139,18 @@ class Group:
         if not (isinstance(reply, Exception) and "BUSYGROUP" in str(reply)):
             value(reply)
 
-    async def pending(self) -> list[Pending]:
-        pending: list[Pending] = []
-        start = b"-"
-        while True:
-            page = await self._wire.one("XPENDING", self.key, self._name, start, "+", _PAGE)
+    def page(self, start: bytes = b"-") -> Command:
+        """The command that lists entries that are pending, as many as `pending` reads at a time."""
+        return "XPENDING", self.key, self._name, start, "+", _PAGE
+
+    async def pending(self, page: Sequence[Any] | None = None) -> list[Pending]:
+        """All of them; the first page may be here already."""
+        page = await self._wire.one(*self.page()) if page is None else page
+        pending = [Pending(id, deliveries) for id, _, _, deliveries in page]
+        while len(page) == _PAGE:
+            page = await self._wire.one(*self.page(after(pending[-1].id)))
             pending += [Pending(id, deliveries) for id, _, _, deliveries in page]
-            if len(page) < _PAGE:
-                return pending
-            start = after(pending[-1].id)
+        return pending
 
     async def claim(self, pending: Iterable[Pending]) -> list[Claimed]:
         """Make entries ours, in order; each counts as delivered once more. Entries trimmed away meanwhile are acknowledged."""

@@ -7,9 +7,10 @@ can be trimmed, and the next reader of this name knows where to go on.
 One subscription on Redis: reads a name's own stream and the hive's common ones into a mailbox.
 
 It owns a connection, because reading blocks one. At the start and after every reconnect it first takes what was delivered here
-and never acknowledged; only then it reads on. It waits for a second at most, so that it also looks after what is held.
+and never acknowledged; only then it reads on. It waits until it next looks after what is held.
 
-Brief messages come over a connection of their own and are acknowledged to nobody.
+Brief messages come over a connection of their own and are acknowledged to nobody. Those to everybody, which are beats, are read
+together where the subscriber lets them wait: of a hive of a hundred, each would wake all the others a hundred times a second.
 """
 
 import asyncio
@@ -18,14 +19,14 @@ import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 from hive_mind.bus import Delivery, Subscription
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.keys import Group
 from hive_mind.bus.redis.outgoing import RedisSender
-from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, keep_reading, pairs, value
+from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, keep_reading, milliseconds, pairs, value
 from hive_mind.errors import BackendError
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -36,7 +37,10 @@ READ_MAX = 64
 
 Native = tuple[bytes, bytes]
 """A stream and an id in it."""
-Offer = Callable[[Native, Sequence[bytes] | None], None]
+Offer = Callable[[Native, Sequence[bytes] | None, int], None]
+"""An entry, its fields, and for how long it lay there in milliseconds."""
+# A name that is new here hears the others, and they it, without delay.
+_QUICK_S = 10.0
 
 
 class BriefReader:
@@ -47,6 +51,8 @@ class BriefReader:
         self._mailbox, self._offer = mailbox, offer
         self._read_up_to: dict[bytes, bytes] = {}
         self._marked: dict[bytes, bytes] = {}
+        self._gather_ms, self._gathers_at = int(mailbox.subscription.gather_s * 1000), 0.0
+        self._is_behind = False
         self._task: asyncio.Task[None] | None = None
         self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=place.settings.reconnect_s_max)
         self._rng = random.Random()  # noqa: S311 - jitter
@@ -75,16 +81,15 @@ class BriefReader:
         """Connect and read. Raises `BackendError`."""
         if self._streams:
             await self._wire.connect()
+            self._gathers_at = asyncio.get_running_loop().time() + _QUICK_S
             reading = keep_reading(self._wire, self._read, self._delays, self._rng, on=f"what is brief for {self._name}")
             self._task = begin(reading, f"redis brief reader of {self._name}", note)
 
-    async def mark(self, wire: Wire) -> None:
-        """Let the server know how far this one has read. Raises `BackendError`."""
+    def marks(self) -> list[Command]:
+        """Commands that let the server know how far this one has read. One that is full refuses, and trims what is old anyhow."""
         moved = {stream: id for stream, id in self._read_up_to.items() if self._marked[stream] != id}
-        if moved:
-            # One that is full refuses, and trims what is old all the same.
-            await wire.call(*(("XGROUP", "SETID", stream, self._name, id) for stream, id in moved.items()))
-            self._marked |= moved
+        self._marked |= moved
+        return [("XGROUP", "SETID", stream, self._name, id) for stream, id in moved.items()]
 
     async def stop(self) -> None:
         task, self._task = self._task, None
@@ -101,13 +106,33 @@ class BriefReader:
         if not room:
             await self._mailbox.until_room(BLOCK_MS / 1000)
             return
-        streams = [self._read_up_to[stream] for stream in self._streams]
-        command: Command = ("XREAD", "COUNT", min(room, READ_MAX), "BLOCK", BLOCK_MS, "STREAMS", *self._streams, *streams)
-        (reply,) = await self._wire.call(command, within_s=REPLY_WITHIN_S + BLOCK_MS / 1000)
+        count, own, common = min(room, READ_MAX), self._streams[:-1], self._streams[-1:]
+        if not self._gather_ms or asyncio.get_running_loop().time() < self._gathers_at:
+            (reply,) = await self._call(self._reading(count, BLOCK_MS, self._streams))
+            self._take(reply, 0)
+            return
+        # Its own wakes it at once, and whatever came for all meanwhile is read behind that in the same round trip.
+        wait_ms = 1 if self._is_behind else self._gather_ms
+        reply, replied, time = await self._call(self._reading(count, wait_ms, own), self._reading(count, 0, common), ("TIME",))
+        self._is_behind = self._take(replied, milliseconds(value(time))) >= count
+        self._take(reply, 0)
+
+    async def _call(self, *commands: Command) -> list[Any]:
+        return await self._wire.call(*commands, within_s=REPLY_WITHIN_S + BLOCK_MS / 1000)
+
+    def _reading(self, count: int, block_ms: int, streams: Sequence[bytes]) -> Command:
+        block = ("BLOCK", block_ms) if block_ms else ()
+        return "XREAD", "COUNT", count, *block, "STREAMS", *streams, *(self._read_up_to[stream] for stream in streams)
+
+    def _take(self, reply: Any, now_ms: int) -> int:
+        """How many there were; `now_ms` by the server's clock, which their ids have, or 0 for those that did not have to wait."""
+        count = 0
         for stream, entries in value(reply) or ():
+            count += len(entries)
             for id, fields in entries:
                 self._read_up_to[stream] = id
-                self._offer((stream, id), fields)
+                self._offer((stream, id), fields, min(max(now_ms - keys.time_of(id), 0), self._gather_ms) if now_ms else 0)
+        return count
 
 
 _log = logging.getLogger(__name__)
@@ -157,11 +182,11 @@ class StreamReader:
         hive, name = subscription.hive, subscription.name
         self._keys = keys.inbox(hive, name), keys.everyone(hive)
         self._groups = [Group(self._wire, key, name) for key in self._keys]
-        self._brief = BriefReader(place, keys.brief_of(hive, name), name, self.mailbox, self._offer)
+        self._brief = BriefReader(place, keys.brief_of(hive, name), name, self.mailbox, self._offer_brief)
         # Entries off the mailbox and not yet off the broker.
         self._settling: set[Native] = set()
         self._pace = Pace()
-        self._look_at = 0.0
+        self._look_at = self._clock_s = 0.0
         self._is_stopping = self._is_reading = self._is_closed = self._has_signed = False
         self._client_id = 0
         self._task: asyncio.Task[None] | None = None
@@ -198,7 +223,7 @@ class StreamReader:
         if self._is_reading:
             # Better than to break off: entries the server is just handing out would count as delivered.
             self._owner.outgoing.post(("CLIENT", "UNBLOCK", self._client_id))
-            await asyncio.wait([task], timeout=BLOCK_MS / 1000 + 1)
+            await asyncio.wait([task], timeout=_LOOK_EVERY_S + 1)
         task.cancel()
         await asyncio.wait([task])
 
@@ -220,7 +245,7 @@ class StreamReader:
                     # Acknowledgements travel with whatever is sent next.
                     await outgoing.send([("PING",)], 0, 0.0)
             await self._release([delivery_count for delivery_count in left if delivery_count[0].native[0] in self._keys])
-            await self._brief.mark(self._wire)
+            await self._wire.call(*self._brief.marks())
         await self._wire.close()
         await self._brief.close()
 
@@ -280,11 +305,12 @@ class StreamReader:
             await self.mailbox.until_room(BLOCK_MS / 1000)
             return
         count, name = min(room, self._pace.count), self.subscription.name
-        options: Command = ("GROUP", name, keys.CONSUMER, "COUNT", count, "BLOCK", BLOCK_MS)
+        left_s = max(self._look_at - asyncio.get_running_loop().time(), 0.0)
+        options: Command = ("GROUP", name, keys.CONSUMER, "COUNT", count, "BLOCK", int(left_s * 1000) + 1)
         streams: Command = ("STREAMS", *self._keys, *(">" for _ in self._keys))
         self._is_reading = True
         try:
-            (reply,) = await self._wire.call(("XREADGROUP", *options, *streams), within_s=REPLY_WITHIN_S + BLOCK_MS / 1000)
+            (reply,) = await self._wire.call(("XREADGROUP", *options, *streams), within_s=REPLY_WITHIN_S + left_s)
         finally:
             self._is_reading = False
         entries_read = [((key, entry[0]), entry[1]) for key, entries in value(reply) or () for entry in entries]
@@ -297,38 +323,44 @@ class StreamReader:
     def _offer(self, native: Native, fields: Sequence[bytes] | None, attempt: int = 1) -> None:
         self.mailbox.read(native, fields[1] if fields else b"", attempt)
 
+    def _offer_brief(self, native: Native, fields: Sequence[bytes] | None, waited_ms: int) -> None:
+        self.mailbox.read(native, fields[1] if fields else b"", 1, waited_ms)
+
     async def _look(self, *, is_first: bool = False) -> None:
-        """Show that this name is alive, and find what was delivered and is in nobody's hands."""
-        hive, name, wait_ms = self.subscription.hive, self.subscription.name, int(self.subscription.ack_wait_s * 1000)
-        self._look_at = asyncio.get_running_loop().time() + min(_LOOK_EVERY_S, wait_ms / 3000)
-        now_s, micros = await self._wire.one("TIME")
-        now_ms = int(now_s) * 1000 + int(micros) // 1000
-        # On a server that is full these fail, and what matters is that somebody reads.
-        await self._wire.call(("HSET", keys.names(hive), name, now_ms))
-        if not await self._sign_or_check():
+        """Show that this name is alive, and find what was delivered and is in nobody's hands: in one round trip."""
+        hive, name, now = self.subscription.hive, self.subscription.name, asyncio.get_running_loop().time()
+        self._look_at = now + min(_LOOK_EVERY_S, self.subscription.ack_wait_s / 3)
+        if is_first:
+            self._clock_s = milliseconds(await self._wire.one("TIME")) / 1000 - now
+        sign: Command = ("HGET", keys.owners(hive), name) if self._has_signed else ("HSET", keys.owners(hive), name, self._token)
+        # On a server that is full the first two fail, and what matters is that somebody reads.
+        _, owner, time, *pages = await self._wire.call(
+            ("HSET", keys.names(hive), name, int((self._clock_s + now) * 1000)),
+            sign,
+            ("TIME",),
+            *(group.page() for group in self._groups),
+            *self._brief.marks(),
+        )
+        # One that was demoted is hung up on.
+        self._wire.linked()
+        self._clock_s = milliseconds(value(time)) / 1000 - now
+        if not self._has_signed:
+            self._has_signed = not isinstance(owner, Exception)
+        elif value(owner) not in (None, self._token.encode()):
             # Another process has subscribed under this name later: it has everything now.
             self._is_stopping = True
             self.mailbox.end()
             self.error = f"another process has subscribed as {self.subscription.name!r}; this one gets no more messages"
             _log.error("hive %s: %s", self.subscription.hive, self.error)
             return
-        await self._brief.mark(self._wire)
-        for group in self._groups:
+        for group, page in zip(self._groups, pages, strict=False):
             # Entries delivered here and lost on the way; at the start, those that the name's last process left.
-            held_ids = {*self.mailbox.natives} | self._settling
-            lost = [entry for entry in await group.pending() if (group.key, entry.id) not in held_ids]
+            pending = await group.pending(value(page))
+            held_ids = {*self.mailbox.natives} | self._settling if pending else set()
+            lost = [entry for entry in pending if (group.key, entry.id) not in held_ids]
             for entry in await group.claim(lost) if lost else ():
                 # A delivery that this very process never got does not count as an attempt.
                 self._offer((group.key, entry.id), entry.fields, entry.deliveries - (not is_first))
-
-    async def _sign_or_check(self) -> bool:
-        """Sign for this name the first time; then whether nobody has subscribed under it since."""
-        where = keys.owners(self.subscription.hive), self.subscription.name
-        if not self._has_signed:
-            (reply,) = await self._wire.call(("HSET", *where, self._token))
-            self._has_signed = not isinstance(reply, Exception)
-            return True
-        return await self._wire.one("HGET", *where) in (None, self._token.encode())
 
     async def _release(self, left: Sequence[tuple[MailboxDelivery[Native], int]]) -> None:
         if not self._wire.is_connected:

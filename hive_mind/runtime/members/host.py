@@ -22,7 +22,7 @@ from hive_mind.bus.dead_letters import file_of
 from hive_mind.embed import Embedder
 from hive_mind.errors import HiveError
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import Membership
+from hive_mind.hive.membership import Membership, MembershipSettings
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
@@ -42,6 +42,9 @@ from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.routes import encrypted
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, quoting_reader, vector_arms
+
+# So a node that has nothing to do reads twice a second, however many others beat.
+_GATHER_S = 0.5
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +106,7 @@ class Host(Generic[Agent]):
             member,
             await self._journal(plan),
             carrier,
-            settings=replace(plan.runner, hive=plan.hive),
+            settings=replace(plan.runner, hive=plan.hive, gather_s=_gather_s(plan.membership)),
             knows=lambda name: membership.topology is not None and name in membership.topology.nodes,
             signing=signing,
             letters=file_of(folder, plan.name) if is_kept else None,
@@ -205,6 +208,12 @@ class Borrowed:
 
     async def close(self) -> None:
         """Nothing: it is borrowed."""
+
+
+def _gather_s(settings: MembershipSettings) -> float:
+    """For how long beats may wait to be read together: for half of one, and so that one may still get lost beside that."""
+    beat_ms, spare_ms = settings.beat_ms, settings.suspect_after_ms - 2 * settings.beat_ms
+    return min(_GATHER_S, beat_ms / 2000, max(spare_ms, 0) / 2000)
 
 
 def _signing(plan: MemberPlan) -> Signing | None:

@@ -184,6 +184,11 @@ class RunningMember:
         epochs = self.signing.epochs if self.signing is not None else None
         return epochs.lack if epochs is not None else ""
 
+    @property
+    def is_to_erase(self) -> bool:
+        """Whether the hive is to forget something that it did not carry out yet."""
+        return self.has_entered and self.is_in and bool(self._eraser.due(self.member.node.registry))
+
     async def erase(self) -> None:
         """Carry out what the hive is to forget, as far as it is known here. To be called again and again."""
         if self.is_in:
@@ -192,16 +197,14 @@ class RunningMember:
 
     def silent(self) -> tuple[str, ...]:
         """Members that were not heard lately, or never."""
-        states = self.member.membership.view(system_clock())
-        names = {state.name for state in states if state.state != "suspected" and state.silent_ms is not None}
-        topology = self.member.membership.topology
+        membership = self.member.membership
+        names, topology = membership.heard(system_clock()), membership.topology
         return tuple(name for name in (topology.nodes if topology else ()) if name != self.plan.name and name not in names)
 
     def late(self) -> tuple[str, ...]:
         """Members that are heard, and answer too late for a question, or not at all."""
-        if not self.member.is_ready:
-            return ()
-        silent, late = self.silent(), self.member.node.questions.latencies.late(system_clock().mono_ms)
+        late = self.member.node.questions.latencies.late(system_clock().mono_ms) if self.member.is_ready else ()
+        silent = self.silent() if late else ()
         return tuple(name for name in late if name not in silent)
 
     def dead(self, is_running: Callable[[str], bool]) -> tuple[str, ...]:
@@ -387,7 +390,7 @@ class RunningMember:
             return f"node {self.name} has stopped: {runner.failure}"
         if trouble := runner.letters.trouble:
             return f"refused messages can't be written, so they are not acknowledged: {trouble}"
-        return f"the bus takes nothing: {runner.refusal}" if self.is_connected and runner.refusal else ""
+        return f"the bus takes nothing: {runner.refusal}" if runner.refusal and self.is_connected else ""
 
     def _trouble(self) -> str:
         if not self.is_connected and not self.runner.failure:

@@ -41,6 +41,7 @@ class RunnerSettings:
     attempts_max: int = _SUBSCRIPTION.attempts_max
     ack_wait_s: float = _SUBSCRIPTION.ack_wait_s
     start: Literal["new", "earliest"] = _SUBSCRIPTION.start
+    gather_s: float = _SUBSCRIPTION.gather_s
 
     def subscription(self, name: str, letters: LetterBox | None = None) -> Subscription:
         return Subscription(
@@ -51,6 +52,7 @@ class RunnerSettings:
             attempts_max=self.attempts_max,
             ack_wait_s=self.ack_wait_s,
             start=self.start,
+            gather_s=self.gather_s,
             letters=letters,
         )
 

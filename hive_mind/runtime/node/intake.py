@@ -91,6 +91,9 @@ class Intake:
 
     def _take_one(self, delivery: Delivery, hand: bytes, now: Now) -> None:
         name, envelope = next(self._ids), delivery.envelope
+        if waited_ms := delivery.waited_ms:
+            # It came then: so nobody's silence begins later, or is noticed later, because beats are read together.
+            now = Now(now.wall_ms - waited_ms, now.mono_ms - waited_ms)
         self._executor.deliveries[name] = delivery
         if self.expected and (expected := self.expected.pop(envelope.id, None)) is not None:
             if not expected.done():

@@ -164,29 +164,27 @@ class WorkerAgent(AgentCalls):
             self._using -= 1
             self._used_s = time.monotonic()
 
-    async def sleep_if_idle(self) -> None:
-        """Release database and index after the idle time of its configuration."""
-        after_s, idle_s = self._sleep_after_s, time.monotonic() - self._used_s
-        is_busy = (
-            self._using
-            or self._is_learning
-            or not self._is_open
-            or self.runs.under_way
-            or (self._given and not self._given.is_ready)
-        )
-        if not after_s or idle_s < after_s or is_busy or self._local.facts is None:
-            return
+    @property
+    def is_to_sleep(self) -> bool:
+        """Whether it is awake, and idle for as long as its configuration says."""
+        is_due = self._sleep_after_s and self._idle_s >= self._sleep_after_s and self._local.facts is not None
+        if not is_due or self._using or self._is_learning or not self._is_open or self.runs.under_way:
+            return False
+        return self._given is None or self._given.is_ready
+
+    async def sleep(self) -> None:
+        """Release database and index."""
         self._count()
         # One that sleeps does not hear when others have confirmed what it told.
-        if self._pending and idle_s < after_s + _CONFIRMED_S:
+        if self._pending and self._idle_s < self._sleep_after_s + _CONFIRMED_S:
             return
         if await self._attempt(self.settle()) and not self._using:
             await (self._shared or self._local).sleep()
 
-    async def tidy_if_quiet(self) -> None:
-        """Give back the memory that what was written lately takes."""
-        if self._is_open and not self._using and time.monotonic() - self._used_s >= _QUIET_S:
-            await self._tidy()
+    @property
+    def is_to_tidy(self) -> bool:
+        """Whether it was written to, and not for some time."""
+        return self._is_open and not self._using and self._idle_s >= _QUIET_S and self._is_untidy
 
     async def settle(self) -> None:
         """Tell the hive what is due, if there is anything, and look for what it forgot. Only for one that is awake."""
@@ -233,7 +231,8 @@ class WorkerAgent(AgentCalls):
                         self._bad_sources[path] = str(error)
                     else:
                         self._bad_sources.pop(path, None)
-                await self._tidy()
+                if self._is_untidy:
+                    await self.tidy()
         finally:
             self._is_learning = False
             self._used_s = time.monotonic()
@@ -247,12 +246,19 @@ class WorkerAgent(AgentCalls):
             if digests.get(source.path) != source.digest or source.path in self._bad_sources
         ]
 
-    async def _tidy(self) -> None:
+    @property
+    def _idle_s(self) -> float:
+        return time.monotonic() - self._used_s
+
+    @property
+    def _is_untidy(self) -> bool:
         """One that slept since it was written to is tidy enough, or will be tidied the next time."""
         # One whose last write failed finds out, by tidying, whether the next would go.
+        return self._local.facts is not None and self._tidied != (self._local.revision, self._local.trouble)
+
+    async def tidy(self) -> None:
+        """Give back the memory that what was written lately takes."""
         former = self._local.revision, self._local.trouble
-        if self._local.facts is None or self._tidied == former:
-            return
         if await self._attempt(self._local.tidy()):
             self._tidied = former[0], self._local.trouble
             if former[1]:

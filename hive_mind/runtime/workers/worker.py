@@ -7,7 +7,7 @@ somebody else has) is waited for and shown in its status. Only a configuration t
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -220,7 +220,6 @@ class Worker:
         for agent in self._agents.values():
             if agent.config.sources:
                 self._begin(agent.learn(learning), agent)
-        self._begin(self._keep_tidy())
         await self._watch()
 
     async def _open_nodes(self, host: WorkerHost) -> None:
@@ -273,14 +272,16 @@ class Worker:
     async def _watch(self) -> None:
         """Put agents to sleep, notice what has failed, and tell the hive what it missed when its bus is back."""
         was_ready = {name: node.is_ready for name, node in self._nodes.items()}
+        tidying: asyncio.Task[None] | None = None
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
             for name, node in self._nodes.items():
                 node.look(self._report)
-                if node.is_ready and not was_ready[name]:
+                is_ready = node.is_ready
+                if is_ready and not was_ready[name]:
                     self._begin(self._settle(name))
-                was_ready[name] = node.is_ready
-                if node.has_entered:
+                was_ready[name] = is_ready
+                if node.is_to_erase:
                     self._begin(node.erase())
                 self._dates(node)
             failure = next((node.runner.failure for node in self._nodes.values() if node.runner.failure), None)
@@ -290,14 +291,17 @@ class Worker:
                 self._enter_phase("failed")
             for agent in self._agents.values():
                 self._transitions.since_ms(agent.name, "phase", agent.phase)
-            await all_of((agent.sleep_if_idle() for agent in self._agents.values()), "an agent")
+            untidy = [agent for agent in self._agents.values() if agent.is_to_tidy]
+            if untidy and (tidying is None or tidying.done()):
+                tidying = self._begin(self._tidy(untidy))
+            if sleepy := [agent for agent in self._agents.values() if agent.is_to_sleep]:
+                await all_of((agent.sleep() for agent in sleepy), "an agent")
 
-    async def _keep_tidy(self) -> None:
+    async def _tidy(self, agents: Iterable[WorkerAgent]) -> None:
         """One agent after the other, so that it disturbs nobody."""
-        while True:
-            for agent in list(self._agents.values()):
-                await all_of([agent.tidy_if_quiet()], agent.name)
-            await asyncio.sleep(_LOOK_EVERY_S)
+        for agent in agents:
+            if agent.is_to_tidy:
+                await all_of([agent.tidy()], agent.name)
 
     async def _settle(self, node: str) -> None:
         await all_of((agent.settle() for agent in self._agents.values() if agent.node == node), "an agent")

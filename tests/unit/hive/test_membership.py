@@ -83,6 +83,21 @@ def test_time_in_which_a_node_slept_itself_is_not_held_against_the_others():
     assert one.suspects == {"c"}
 
 
+def test_a_beat_that_lay_unread_for_a_while_counts_from_when_it_came_and_excuses_nobody_else():
+    membership_of_a = membership()
+    others = Others(membership_of_a)
+    others.live(3_000, "b", "c")
+    others.beat(3_000, "b")
+
+    for ms in range(4_000, 7_000, 1_000):
+        membership_of_a.tick(now(ms))
+        others.beat(ms - 499, "c")
+
+    assert membership_of_a.suspected(now(6_500)) == set()
+    assert membership_of_a.suspected(now(6_501)) == {"b"}
+    assert membership_of_a.silent_ms("c", now(6_501)) == 1_000
+
+
 def test_a_beat_that_was_repeated_or_came_late_changes_nothing():
     one = membership()
     Others(one).live(2_000, "b", "c")

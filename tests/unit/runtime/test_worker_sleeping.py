@@ -41,7 +41,7 @@ async def test_an_agent_that_is_busy_with_a_request_does_not_fall_asleep(tmp_pat
 
         async def look(*_: object) -> None:
             await asyncio.sleep(0.01)
-            await ada.sleep_if_idle()
+            assert not ada.is_to_sleep
             seen.append(agent(worker, "ada").phase)
 
         ada._do_stats = look  # type: ignore[method-assign]
@@ -57,7 +57,7 @@ async def test_an_agent_that_keeps_nothing_on_disk_never_sleeps(tmp_path: Path) 
         await worker.call("ada", "store", content="The gate is blue.")
         with pytest.raises(InvalidInput, match="would forget everything"):
             await worker.call("ada", "sleep")
-        await worker._agents["ada"].sleep_if_idle()
+        assert not worker._agents["ada"].is_to_sleep
         assert agent(worker, "ada").phase == "ready"
         assert (await worker.call("ada", "stats"))["facts"] == 1
 

@@ -276,7 +276,7 @@ async def test_a_message_of_another_hive_never_reaches_the_node() -> None:
 class Smuggled:
     """An inbox with one delivery that no bus would hand out."""
 
-    attempt = 1
+    attempt, waited_ms = 1, 0
 
     def __init__(self) -> None:
         self.envelope = Envelope("x", "another", "peer", ("node",), "receipt", Receipt("theirs"))
