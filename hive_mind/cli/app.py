@@ -47,6 +47,8 @@ class PlainValues:
                 return value
             if issubclass(kind, Enum) and value in [member.value for member in kind]:
                 return kind(value)
+            if kind is Path and value == "-" and not info.allow_dash:
+                raise typer.BadParameter("this needs a file, not standard input or output; one that is called - is ./-")
             if kind is Path and _is_any_path(info) and (os.access(value, os.R_OK) or not is_there(value)):
                 return Path(value)
         try:
@@ -57,7 +59,7 @@ class PlainValues:
 
 
 def _is_any_path(info: Any) -> bool:
-    is_checked = info.exists or info.writable or info.resolve_path or info.allow_dash or info.path_type
+    is_checked = info.exists or info.writable or info.resolve_path or info.path_type
     return not is_checked and info.file_okay and info.dir_okay
 
 

@@ -5,11 +5,10 @@ and what the hive holds; so it can be restored into any topology. Where copies w
 them as well; it is signed, and a receipt can be checked.
 """
 
-import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from zipfile import is_zipfile
 
 import typer
@@ -47,14 +46,14 @@ group = Group()
 @group.called_as(
     "hive-mind backup monday.sqlite", "hive-mind backup ada.sqlite --agent ada", "hive-mind backup research.zip --fleet research"
 )
-async def backup(
+def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")],
     agent: Agent = "",
     fleet: Annotated[str, typer.Option("--fleet", help="All that this fleet knows.", autocompletion=fleets.fleet_names)] = "",
     force: Annotated[bool, typer.Option("--force", help="--fleet: replace the file if it is there.")] = False,
     home: options.Home = None,
     output: options.Output = Format.TEXT,
-) -> None:
+) -> Coroutine[Any, Any, None] | None:
     """Copy the memory of an agent, or of a whole fleet, to a file, even while it learns.
 
     That of an agent is a snapshot of one moment, checked before it gets its name; `facts export` writes the same as text. That of
@@ -63,16 +62,7 @@ async def backup(
     settings = settings_for(home, embed="none")
     if fleet:
         refuse_ineffective("--fleet, which has all agents in it", agent=agent)
-        from hive_mind.control.archive import export
-
-        home = settings.home.absolute()
-        name = fleets.chosen_fleet(home, fleet)
-        refuse_replacing(file, force=force)
-        note_copy(home, file, "archive", name)
-        async with fleets.opened(home, name) as controller:
-            archived = await export(home, name, file, call=controller.call)
-        _show_archived(archived, f"fleet {name} is in {file}", output)
-        return
+        return _backup_fleet(settings.home.absolute(), fleet, file, output, force=force)
     refuse_ineffective("a copy of one agent", force=force)
     name = agent or DEFAULT_AGENT
     settings = for_copying(settings, name)
@@ -82,16 +72,29 @@ async def backup(
     if not is_kept(settings, name):
         raise InvalidInput(f"agent {name!r} has learned nothing yet: {path} is not there")
     note_copy(settings.home, file, "backup", name)
-    facts = await asyncio.to_thread(backends.load("store", settings.store).backup, path, file)
+    # In no loop and no thread: Ctrl-C ends it in the middle of the copy, however large that is.
+    facts = backends.load("store", settings.store).backup(path, file)
     size = file.stat().st_size
     sentence = f"{file}: {counted(facts, 'fact')} of agent {name!r}, {size >> 10:,} KB, checked"
     show_result(output, {"file": str(file), "agent": name, "facts": facts, "bytes": size}, sentence)
+    return None
+
+
+async def _backup_fleet(home: Path, fleet: str, file: Path, output: Format, *, force: bool) -> None:
+    from hive_mind.control.archive import export
+
+    name = fleets.chosen_fleet(home, fleet)
+    refuse_replacing(file, force=force)
+    note_copy(home, file, "archive", name)
+    async with fleets.opened(home, name) as controller:
+        archived = await export(home, name, file, call=controller.call)
+    _show_archived(archived, f"fleet {name} is in {file}", output)
 
 
 @group.called_as(
     "hive-mind restore monday.sqlite --force", "hive-mind restore research.zip", "hive-mind restore research.zip --fleet copy"
 )
-async def restore(
+def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file that `backup` wrote.")],
     agent: Agent = "",
     force: Annotated[
@@ -104,7 +107,7 @@ async def restore(
     ] = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
-) -> None:
+) -> Coroutine[Any, Any, None] | None:
     """Put a copy back: as an agent's memory, or as a fleet.
 
     The agent must not be in use. Its former memory is kept beside it, under another name.
@@ -119,23 +122,27 @@ async def restore(
         raise InvalidInput(f"{file} is a folder; give the file that `hive-mind backup` wrote")
     if is_zipfile(file):
         refuse_ineffective(f"{file}, which is a whole fleet", agent=agent, force=force)
-        from hive_mind.control.archive import import_
-
-        archived = await import_(file, settings.home.absolute(), fleet, root)
-        _show_archived(archived, f"fleet {archived.fleet} is restored from {file}", output)
-        if output is Format.TEXT:
-            say("it is not running yet: hive-mind apply -f MANIFEST, or hive-mind rollout restart")
-        return
+        return _restore_fleet(settings, file, fleet, root, output)
     refuse_ineffective(f"{file}, which is no archive of a fleet", fleet=fleet, root=root)
-    await _restore_agent(settings, file, agent or DEFAULT_AGENT, output, force=force)
+    _restore_agent(settings, file, agent or DEFAULT_AGENT, output, force=force)
+    return None
 
 
-async def _restore_agent(settings: Settings, file: Path, agent: str, output: Format, *, force: bool) -> None:
+async def _restore_fleet(settings: Settings, file: Path, fleet: str, root: str, output: Format) -> None:
+    from hive_mind.control.archive import import_
+
+    archived = await import_(file, settings.home.absolute(), fleet, root)
+    _show_archived(archived, f"fleet {archived.fleet} is restored from {file}", output)
+    if output is Format.TEXT:
+        say("it is not running yet: hive-mind apply -f MANIFEST, or hive-mind rollout restart")
+
+
+def _restore_agent(settings: Settings, file: Path, agent: str, output: Format, *, force: bool) -> None:
     if is_kept(settings, agent) and not force:
         raise InvalidInput(f"agent {agent!r} has a memory already: replace it with --force; it is kept beside the copy")
     refuse_kept_open(settings, agent)
     path = database_path(settings, agent)
-    former = await asyncio.to_thread(backends.load("store", settings.store).restore, file, path)
+    former = backends.load("store", settings.store).restore(file, path)
     document = {"file": str(file), "agent": agent, "former": str(former) if former else None}
     show_result(output, document, f"{path}: as it was in {file}")
     if former and output is Format.TEXT:

@@ -39,7 +39,8 @@ _GOAL = (regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}"), "letters, digits, dashes and u
 KindName = Literal["manifest", "worker", "goal", "rules"]
 Kind = Annotated[KindName, typer.Argument(metavar="KIND", help="manifest, worker, goal or rules.")]
 NewFile = Annotated[
-    Path | None, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.", show_default="KIND.yaml")
+    Path | None,
+    typer.Argument(metavar="FILE", help="Where to write it; - is standard output.", allow_dash=True, show_default="KIND.yaml"),
 ]
 Place = Annotated[
     str, typer.Argument(metavar="PATH", help="Such as spec.topology; without it, the whole file.", show_default=False)

@@ -23,7 +23,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, make_dataclass
 from io import UnsupportedOperation
 from pathlib import Path
 from types import FrameType
@@ -67,6 +67,9 @@ class Ending:
         if self._task is not None:
             _alarm(_READER_S)
             self._task.get_loop().call_soon_threadsafe(_alarm, 0)
+        self._interrupt(frame)
+
+    def _interrupt(self, frame: FrameType | None) -> None:
         interrupt = signal.getsignal(signal.SIGINT)
         if callable(interrupt):
             # Python's own, or that of an event loop, which counts how often it was called.
@@ -75,6 +78,14 @@ class Ending:
         if self._task is None:
             raise KeyboardInterrupt
         self._task.cancel()
+
+    def unraisable(self, event: Any) -> None:
+        """For `sys.unraisablehook`: an interrupt that met a destructor, where Python can raise nothing, comes once more."""
+        if event.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(event)
+            return
+        signal.signal(signal.SIGALRM, lambda _, frame: self._interrupt(frame))
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
 
 
 def exit_code(number: int) -> int:
@@ -88,6 +99,8 @@ def ending_signals(*first: signal.Signals) -> list[signal.Signals]:
     return [number for number in signals if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None)]
 
 
+# By then the destructor has ended; where the interrupt meets another one, it comes again.
+_AGAIN_S = 0.05
 # Told to end, it waits no longer for a reader of its output, who may have stopped reading for good.
 _READER_S = 5
 
@@ -179,6 +192,9 @@ def exit_codes() -> Iterator[Ending]:
     """
     ending, is_first = Ending(), threading.current_thread() is threading.main_thread()
     before = {number: signal.signal(number, ending) for number in ending_signals()} if is_first else {}
+    hook = sys.unraisablehook
+    if is_first and hasattr(signal, "setitimer"):
+        sys.unraisablehook = ending.unraisable
     try:
         yield ending
     except HiveError as error:
@@ -195,6 +211,9 @@ def exit_codes() -> Iterator[Ending]:
         except (KeyboardInterrupt, OSError):
             _drop_output(sys.stdout, sys.stderr)
         _alarm(0)
+        # Where an interrupt met the code that makes a dataclass, Python ends the process by SIGINT, whatever its exit code; it
+        # forgets that when the next one is made.
+        make_dataclass("_Next", ())
         raise _exit(ending.code) from None
     except (BrokenPipeError, SystemExit) as end:
         # Rich, which prints help, makes an exit of the first.
@@ -210,6 +229,7 @@ def exit_codes() -> Iterator[Ending]:
             _drop_output()
         raise _exit(FAILED) from None
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -61,51 +61,68 @@ async def erase_from_fleet(
     return set(state.hosts)
 
 
-async def _look(controller: Controller, state: FleetState, erasures: Sequence[Erasure], erased: Erased) -> None:
-    for agent in sorted(state.hosts):
+async def _look(controller: Controller, state: FleetState, erasures: Sequence[Erasure], erased: Erased) -> dict[str, HiveError]:
+    """All at once, so that those that say nothing take no longer than a single one; why, by agent."""
+    keys = [erasure.key for erasure in erasures]
+
+    async def reply_of(agent: str) -> Any:
         try:
-            reply = await controller.call(agent, "would_erase", erasures=[erasure.key for erasure in erasures])
+            return await controller.call(agent, "would_erase", erasures=keys)
         except HiveError as error:
-            erased.owed.append(Owed(f"agent {agent}", str(error)))
+            return error
+
+    agents, unreached = sorted(state.hosts), dict[str, HiveError]()
+    for agent, reply in zip(agents, await asyncio.gather(*map(reply_of, agents)), strict=True):
+        if isinstance(reply, HiveError):
+            unreached[agent] = reply
             continue
         erased.confirmed.append(Confirmed(f"agent {agent}", len(reply["facts"]), reply["episodes"]))
         erased.facts += reply["facts"]
+    erased.owed += [Owed(f"agent {agent}", str(error)) for agent, error in unreached.items()]
+    return unreached
 
 
 async def _erase(
     controller: Controller, state: FleetState, erasures: Sequence[Erasure], erased: Erased, timeout_s: float
 ) -> None:
-    await _look(controller, state, erasures, erased)
+    unreached = await _look(controller, state, erasures, erased)
     # The texts found now are searched for at the end; nodes report the confirmations.
     erased.texts.update(erased.facts)
     erased.confirmed.clear()
     erased.owed.clear()
-    agent = await _said_by_a_moderator(controller, state, erasures)
+    agent = await _said_by_a_moderator(controller, state, erasures, unreached)
     nodes = {node for nodes in state.allocation.values() for node in nodes}
+    silent = {node: error for name, error in unreached.items() for node in state.allocation.get(state.hosts[name], ())}
     until_s = time.monotonic() + timeout_s
     while True:
         reply = await controller.call(agent, "erased", erasures=[erasure.key for erasure in erasures])
         confirmed = {node: value for node, value in reply["confirmed"].items() if value}
         everybody = nodes | set(reply["members"])
-        if everybody <= confirmed.keys() or time.monotonic() > until_s:
+        # A process that is down or hangs will not confirm while this waits.
+        if everybody <= confirmed.keys() | silent.keys() or time.monotonic() > until_s:
             break
         await asyncio.sleep(_POLL_S)
     erased.confirmed += [
         Confirmed(f"node {node}", value["facts"], value["episodes"], value["at_ms"]) for node, value in sorted(confirmed.items())
     ]
-    why = "has not confirmed: it hears of it when it runs again; then erase again to see it here"
-    erased.owed += [Owed(f"node {node}", why) for node in sorted(everybody - confirmed.keys())]
+    erased.away |= unreached.keys() | (everybody - confirmed.keys())
+    for node in sorted(everybody - confirmed.keys()):
+        why = f" ({silent[node]})" if node in silent else ""
+        remedy = "it hears of it when it runs again; then erase again to see it here"
+        erased.owed.append(Owed(f"node {node}", f"has not confirmed{why}: {remedy}"))
     erased.owed += await _scrubbed_bus(controller.folder, state, everybody, erasures)
 
 
-async def _said_by_a_moderator(controller: Controller, state: FleetState, erasures: Sequence[Erasure]) -> str:
+async def _said_by_a_moderator(
+    controller: Controller, state: FleetState, erasures: Sequence[Erasure], unreached: Collection[str]
+) -> str:
     """Let one of the moderators say it; which. Raises `InvalidInput` where none can."""
     config = controller.folder.any_config()
     named = config.tuning.standing.moderators if config is not None else ()
     hosts = state.hosts
     moderators = [name for name in named if name in hosts]
     problems = [] if moderators else ["it has none: name an agent in spec.trust.moderators, and apply"]
-    for name in moderators:
+    for name in sorted(moderators, key=unreached.__contains__):
         try:
             await controller.call(name, "erase", erasures=[erasure.key for erasure in erasures])
         except HiveError as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.entities import entities
+from hive_mind.model.aggregation import is_time
 from hive_mind.model.bounds import BOUNDS, refuse_long, refuse_other_than, shown_value
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.evidence import LISTS, TEXTS, names_of, said_of
@@ -94,8 +95,16 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
 
 
 def by_hand(concept: str, content: str, confidence: float, said_at: str, labels: tuple[str, ...]) -> Candidate:
-    """A statement that somebody stores, with the names it mentions, as one that was learned has them."""
+    """A statement that somebody stores, with the names it mentions, as one that was learned has them. Raises `InvalidInput`."""
+    refuse_no_time(said_at)
     return Candidate(content, concept, confidence, said_at, entities=entities(content), labels=labels)
+
+
+def refuse_no_time(said_at: str) -> None:
+    """Raises `InvalidInput` for a time that nothing could be found by, or come after: one that a person wrote, not a reader."""
+    if said_at and not is_time(said_at):
+        example = "2026-03-01 or 2026-03-01T14:30Z"
+        raise InvalidInput(f"`said_at` is a day or a time in ISO 8601, such as {example}, not {shown_value(said_at)!r}")
 
 
 def refuse_source(source: str) -> None:
@@ -123,6 +132,7 @@ def take_in(facts: Sequence[Fact], fact_by_id: Known, episode: Episode | None) -
 
 def superseding(newer: Fact, older: Fact, fact_by_id: Known) -> Intake:
     """Changes to write for a fact that takes the place of an older one. Raises `InvalidInput` where it was itself taken back."""
+    refuse_no_time(newer.said_at)
     earlier = fact_by_id(newer.id)
     fact = confirmed(earlier, newer) if earlier else newer
     if fact.is_retracted:

@@ -52,6 +52,12 @@ def moment_ms(said_at: str, otherwise_ms: int) -> int:
     return otherwise_ms if said_ms is None else said_ms
 
 
+def is_time(text: str) -> bool:
+    """Whether it is a time, a day, a week, a month or a year of ISO 8601, or a span from one to another."""
+    ends = text.split("/")
+    return len(ends) <= 2 and all(_said_ms(end) is not None for end in ends)
+
+
 def row(moment: int, fact_id: str) -> bytes:
     """A fact of a tally. Raises `ValueError` for what is no id."""
     packed = (moment + _ZERO_MS).to_bytes(8, "big") + bytes.fromhex(fact_id)

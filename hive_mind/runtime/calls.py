@@ -109,16 +109,14 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return await learn_files(self._agent, request.paths, self._sources)
 
     async def _do_store(self, request: api.Store) -> Any:
-        _refuse_no_date(request.said_at)
         store = shared.local_store_fact if request.local and (shared := self._shared) else self._agent.memory.store_fact
-        said = {"source": request.source, "said_at": request.said_at, "labels": request.labels}
+        said = {"source": request.source, "said_at": _in_iso(request.said_at), "labels": request.labels}
         fact = await store(request.concept, request.content, request.confidence, **cast(Any, said))
         return _sharing_of(fact) | {"content": fact.content, "labels": list(fact.labels), "held_back": fact.held_back}
 
     async def _do_correct(self, request: api.Correct) -> Any:
         former = await self._fact(request.fact_id)
-        _refuse_no_date(request.said_at)
-        newer = Candidate(request.content, former.concept, request.confidence, request.said_at)
+        newer = Candidate(request.content, former.concept, request.confidence, _in_iso(request.said_at))
         return _sharing_of(await self._agent.memory.supersede(former.id, newer, request.source, request=_key_of(request)))
 
     async def _do_why(self, request: api.Why) -> Any:
@@ -338,12 +336,16 @@ def _episode_reply(episode: Episode) -> Reply:
     return reply | {"text": episode.text[:_EXCERPT_MAX]}
 
 
-def _refuse_no_date(said_at: str) -> None:
-    """Loaded where a time is given: who lists facts needs nothing that reads texts."""
-    if said_at:
-        from hive_mind.cognition.extraction.dating import refuse_no_time
+def _in_iso(said_at: str) -> str:
+    """A time as people write it, as ISO 8601, which it is ordered by. Raises `InvalidInput`."""
+    if not said_at:
+        return ""
+    # Loaded where a time is given: listing facts needs nothing that reads texts.
+    from hive_mind.cognition.extraction.dating import refuse_no_time
+    from hive_mind.cognition.temporal import normalised
 
-        refuse_no_time(said_at)
+    refuse_no_time(said_at)
+    return normalised(said_at)
 
 
 def _sharing_of(fact: Fact) -> Reply:

@@ -130,13 +130,17 @@ _ADVICE = {
 
 @dataclass(slots=True)
 class Erased:
-    """Facts and texts found, nodes that let go of them, and those that have not. `texts` and `names` are looked for last."""
+    """Facts and texts found, nodes that let go of them, and those that have not. `texts` and `names` are looked for last.
+
+    `away`: agents and nodes that clean their own files on their return.
+    """
 
     confirmed: list[Confirmed] = field(default_factory=list)
     owed: list[Owed] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
     texts: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
+    away: set[str] = field(default_factory=set)
 
     def note(self, holder: str, scope: ErasureScope) -> None:
         """Somebody has let go of this, or would."""
@@ -197,7 +201,8 @@ def look_for_residue(home: Path, erased: Erased) -> None:
     # Said already, and nobody should delete a memory that is in use.
     owed = {debt.who for debt in erased.owed}
     for path in residue(home, needles(erased.texts, erased.names)):
-        if f"agent {path.parent.name}" in owed:
+        journal_of = path.name.partition(".")[0] if path.parent.parent.name == "hives" else ""
+        if f"agent {path.parent.name}" in owed or erased.away & {path.parent.name, journal_of}:
             continue
         erased.owed.append(Owed(str(path), "still has a text that was erased: delete it, or what quotes it, and erase again"))
 

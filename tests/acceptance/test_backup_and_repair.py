@@ -1,8 +1,15 @@
 """A second copy of a memory, and a damaged one repaired, as an operator does it."""
 
+import os
+import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+from typer.testing import CliRunner
+
+from hive_mind.cli.app import app
+from hive_mind.store.sqlite import reading
 from tests.acceptance.hive_mind_command import HiveMind
 
 
@@ -33,6 +40,34 @@ def test_a_copy_that_is_put_back_is_the_memory_as_it_was_and_other_files_neither
 
     assert facts_of(hive_mind) == before
     assert Path(done.json["former"]).exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    "words", [["backup", "new.sqlite"], ["restore", "copy.sqlite", "--agent", "other"]], ids=lambda words: words[0]
+)
+def test_a_copy_that_is_cut_short_is_not_there_and_is_made_the_next_time(
+    hive_mind: HiveMind, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], number: int, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hive_mind("learn", notes)
+    hive_mind("backup", "copy.sqlite")
+    before = set(tmp_path.iterdir())
+    environment = {"HIVE_MIND_HOME": str(hive_mind.home)}
+    checks = reading._refuse_damaged
+
+    def interrupted(copy: Path) -> None:
+        checks(copy)
+        if copy.name != "copy.sqlite":
+            os.kill(os.getpid(), number)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reading, "_refuse_damaged", interrupted)
+        ended = CliRunner().invoke(app, words, env=environment)
+    assert (ended.exit_code, set(tmp_path.iterdir())) == (code, before)
+    assert "Traceback" not in ended.output
+
+    assert CliRunner().invoke(app, words, env=environment).exit_code == 0
 
 
 def test_a_memory_is_copied_while_another_process_uses_it(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:

@@ -219,6 +219,31 @@ def test_over_amqp_queues_lose_it_and_of_a_hub_the_receipt_says_until_when_it_ha
             hive_mind("delete", "--yes")
 
 
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_member_that_does_not_answer_is_named_soon_and_nobody_is_told_to_delete_its_memory(hive_mind: HiveMind, tmp_path, sent):
+    (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
+    agents = "\n".join(f"    - {{name: {name}}}" for name in NAMES[:3])
+    moderated = FLEET.replace("agent0", f"{NAMES[2]}, {NAMES[0]}")
+    with RedisServer() as redis:
+        (tmp_path / "fleet.yaml").write_text(moderated.format(url=redis.url, agents=agents))
+        try:
+            assert hive_mind("apply", "-f", tmp_path / "fleet.yaml").code == 0
+            assert hive_mind("learn", tmp_path / "notes.txt", "--agent", NAMES[2]).code == 0
+            assert "Elm Street" in hive_mind("ask", "Where does Ada Lovelace live?", "--agent", NAMES[0]).out
+            processes = {process["name"]: process["pid"] for process in hive_mind("status", "-o", "json").json["processes"]}
+            os.kill(processes[NAMES[2]], sent)
+
+            began_s = time.monotonic()
+            told = hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json")
+            # A hung one is waited for once, however many requests there are, and never for the whole timeout.
+            assert time.monotonic() - began_s < 45
+            assert told.code == 1
+            assert [debt["who"] for debt in told.json["owed"]] == [f"node {NAMES[2]}"], told.out
+            assert "hears of it when it runs again" in told.json["owed"][0]["why"]
+        finally:
+            hive_mind("delete", "--yes")
+
+
 def erased_until(hive_mind: HiveMind, is_done: Callable[[set[str]], bool]) -> dict[str, Any]:
     """The receipt of the first call after which who is owed is as wanted."""
     until_s = time.monotonic() + 60

@@ -7,6 +7,7 @@ import os
 import random
 import re
 import secrets
+import shlex
 import signal
 import socket
 import subprocess
@@ -223,6 +224,17 @@ def test_over_http_only_clients_with_the_token_are_heard(command: HiveMind, mode
         assert httpx2.post(url, headers=SHOWN | {"Host": "evil.example"}, json={}).status_code == 421
         process.send_signal(signal.SIGINT)
         assert process.wait(60) in (0, 130)
+
+
+@pytest.mark.parametrize("stdin", ["closed", "nothing", "a pipe at its end"])
+def test_without_a_client_no_process_is_started(command: HiveMind, stdin: str) -> None:
+    words = {"closed": "exec {} <&-", "nothing": "exec {} </dev/null", "a pipe at its end": ": | (sleep 0.5; exec {})"}
+    shell = words[stdin].format(shlex.join([sys.executable, "-m", "hive_mind", "mcp"]))
+    environment = os.environ | {"HIVE_MIND_HOME": str(command.home)}
+    ended = subprocess.run(["sh", "-c", shell], env=environment, capture_output=True, text=True, timeout=60)
+
+    assert (ended.returncode, "hive-mind mcp install" in ended.stderr, ended.stdout) == (2, True, "")
+    assert not command.home.exists()
 
 
 def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(command: HiveMind) -> None:

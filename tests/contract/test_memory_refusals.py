@@ -54,6 +54,39 @@ async def test_a_source_that_can_not_be_named_vouches_for_nothing(memory: Cognit
     assert await lines_of(memory) == []
 
 
+NO_TIMES = (
+    "soon",
+    "8 May 2023",
+    "2023-13",
+    "2023-02-30",
+    "2023-²",
+    "/",
+    "2023/",
+    "/2023",
+    "2023/2024/2025",
+    "2023-05-08T25:00",
+    " ",
+)
+TIMES = ("", "2023", "2023-05", "2023-05-08", "2023-W19", "2023-05-08T13:56", "2023-05-08T13:56:07.5+02:00", "2023-05/2024")
+
+
+async def test_by_hand_a_fact_is_said_at_a_time_or_at_none(memory: CognitiveMemory):
+    (former,) = await memory.store_facts([said("The pump is red.")], "ines")
+    for said_at in NO_TIMES:
+        with about(said_at):
+            with pytest.raises(InvalidInput, match="said_at"):
+                await memory.store_fact("pump", "The door is blue.", said_at=said_at)
+            with pytest.raises(InvalidInput, match="said_at"):
+                await memory.supersede(former.id, said("The pump is green.", said_at=said_at), "ines")
+    assert await memory.get_all_facts() == [former]
+
+    for number, said_at in enumerate(TIMES):
+        with about(said_at):
+            kept = await memory.store_fact("door", f"Door {number} is blue.", said_at=said_at)
+            newer = await memory.supersede(kept.id, said(f"Door {number} is red.", said_at=said_at), "ines")
+            assert (kept.said_at, newer.said_at) == (said_at, said_at)
+
+
 async def test_what_does_not_exist_can_not_be_changed(memory: CognitiveMemory):
     for unknown in ("", "0" * 32, HALF, "'; DROP"):
         with pytest.raises(InvalidInput):
@@ -81,7 +114,7 @@ async def test_any_other_text_is_kept_as_it_is_wherever_it_stands(home: Home):
         for text in TEXTS:
             odd = said(text, text[:500], before=text, said_at=text[:99], entities=(text[:99],), labels=(text[:99],))
             kept += await memory.store_facts([odd], text[:99])
-            kept.append(await memory.store_fact("x", f"{text[:500]} x", source="y", said_at="2023-²"))
+            kept.append(await memory.store_fact("x", f"{text[:500]} x", source="y", labels=(text[:99],)))
     async with home.memory(BagOfWords()) as memory:
         assert await memory.get_all_facts() == kept[::-1]
         for text, fact in zip(TEXTS, kept[::2], strict=True):

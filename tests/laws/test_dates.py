@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hive_mind.cognition.iso import is_iso
 from hive_mind.cognition.temporal import Moment, moments, normalised, resolved_dates
+from hive_mind.model.aggregation import is_time
 
 DAYS = st.dates(date(1, 1, 1), date(9999, 12, 31))
 # Far enough from both ends of the calendar that a few years more or less exist.
@@ -29,7 +30,9 @@ DATE_LIKE = st.lists(FRAGMENTS, max_size=12).map(" ".join)
 @example("Feb 29", "2023-02-28")
 def test_no_text_and_no_anchor_raises(text: str, anchor: str):
     for moment in moments(text, anchor):
+        # What the one reads in a text, a memory takes from a person, too.
         assert is_iso(moment.iso)
+        assert is_time(moment.iso)
         assert moment.text in text
     assert normalised(text, anchor) == "" or is_iso(normalised(text, anchor))
     resolved_dates(text, anchor)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -49,7 +50,7 @@ async def live(memory: CognitiveMemory, steps: list, chance: random.Random) -> N
                     episode = await memory.store_episode(Content(candidate.content, source, candidate.said_at), candidate.before)
                     await memory.store_facts([candidate], source, episode)
                 case "supersede":
-                    await memory.supersede(chance.choice(ids), candidate, source)
+                    await memory.supersede(chance.choice(ids), replace(candidate, said_at=""), source)
                 case "retract":
                     await memory.retract_fact(chance.choice(ids))
                 case _:

@@ -1,9 +1,12 @@
 """`hive-mind mcp`: an agent's memory for a program that speaks the Model Context Protocol."""
 
 import asyncio
+import fcntl
 import json
 import secrets
+import select
 import sys
+import termios
 from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
@@ -111,10 +114,26 @@ def mcp(
         _serve(home, fleet, agent, allow_retract, http)
 
 
+def is_at_end(descriptor: int) -> bool:
+    """Whether nothing will come from there any more: a shell closed it, it is /dev/null, or its writer is gone."""
+    watch = select.poll()
+    watch.register(descriptor, select.POLLIN)
+    if not watch.poll(0):
+        return False
+    try:
+        return not int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+    except OSError:
+        # Of a device that never has anything.
+        return True
+
+
 @command
 async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool, port: int) -> None:
     if find_spec("mcp") is None:
         raise BackendNotInstalled("mcp", "server", "mcp")
+    if not port and is_at_end(sys.stdin.fileno()):
+        # A process of the agent would stay behind for nobody.
+        raise InvalidInput("standard input is closed: a client starts this itself and writes to it, see hive-mind mcp install")
     # While the other process starts: loading the protocol takes longer than loading what starts it.
     loading = asyncio.create_task(asyncio.to_thread(import_module, "hive_mind.mcp.server"))
     async with resident_agent(settings_for(home), fleet, agent) as served:

@@ -21,7 +21,7 @@ from typing import IO, Annotated
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
+from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX, refuse_no_time
 from hive_mind.memory.recall import KnownFacts
 from hive_mind.model.content import Episode
 from hive_mind.model.decoding import converted, is_utf8, json_decoder
@@ -193,6 +193,9 @@ def _fact(line: _FactLine) -> Fact:
         raise InvalidInput("a fact needs words: `content` has neither letters nor digits")
     if list(line.turned_at_us) != sorted(line.turned_at_us):
         raise InvalidInput("`turned_at_us` are times in the order in which they came")
+    if not line.id:
+        # Exported lines have one, and what a memory held comes back as it was; this one a person wrote.
+        refuse_no_time(line.said_at)
     # How far a fact had gone into another hive is nothing this memory can vouch for; that it was taken back is.
     sharing = Sharing.RETRACTED if line.sharing is Sharing.RETRACTED else Sharing.PRIVATE
     fact = Fact(

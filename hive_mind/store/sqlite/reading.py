@@ -300,7 +300,8 @@ def _copy(path: Path, unfinished: Path) -> None:
     with closing(connect_for_reading(path, FORMAT)) as source, closing(sqlite3.connect(unfinished, isolation_level=None)) as copy:
         # One moment for all steps: writes made meanwhile are not in the copy.
         source.execute("BEGIN")
-        source.backup(copy, pages=_PAGES_PER_STEP)
+        # Between steps Python looks whether it was interrupted, if it has something to call.
+        source.backup(copy, pages=_PAGES_PER_STEP, progress=lambda *_: None)
         copy.execute("PRAGMA journal_mode = DELETE")
     try:
         _refuse_damaged(unfinished)

@@ -109,6 +109,52 @@ def test_what_runs_without_an_event_loop_is_interrupted_as_by_ctrl_c(number, cod
     assert exit_.value.exit_code == code
 
 
+class Dying:
+    """Is signalled where Python can raise nothing."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.number)
+        # Python looks for signals between two steps.
+        [None for _ in range(100)]
+
+
+@pytest.mark.parametrize(("number", "code"), CODES)
+def test_a_signal_that_meets_a_destructor_is_not_lost(number, code, capsys):
+    def waits() -> None:
+        with exit_codes():
+            Dying(number)
+            threading.Event().wait(60)
+
+    with pytest.raises(typer.Exit) as exit_:
+        waits()
+
+    assert exit_.value.exit_code == code
+    assert capsys.readouterr().err == "stopped; only what was finished before is kept\n"
+
+
+MAKES = """
+import os, sys, typer
+from hive_mind.cli import running
+
+try:
+    with running.exit_codes():
+        exec("os.kill(os.getpid(), int(sys.argv[1]))")
+except typer.Exit as end:
+    sys.exit(end.exit_code)
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), CODES[1:])
+def test_the_exit_code_is_that_of_the_signal_also_where_it_met_code_that_was_made_from_text(number, code, tmp_path):
+    (tmp_path / "made.py").write_text(MAKES)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    with Child([sys.executable, "-m", "made", str(int(number))], env=environment, stderr=DEVNULL) as process:
+        assert process.wait(60) == code
+
+
 def test_in_another_thread_signals_stay_what_they_are():
     seen: list[object] = []
 

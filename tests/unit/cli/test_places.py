@@ -51,3 +51,15 @@ def test_a_path_that_no_system_takes_is_told_in_a_line(tmp_path: Path, monkeypat
             app, words, input="", env={"HIVE_MIND_HOME": str(tmp_path / "home"), "HIVE_MIND_EMBED": "none"}
         )
         assert isinstance(ended.exception, SystemExit | None), (words, ended.exception)
+
+
+def test_no_command_makes_a_file_of_the_word_for_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only two of them can print it; with the others a person would look for it in vain."""
+    monkeypatch.chdir(tmp_path)
+    environment = {"HIVE_MIND_HOME": str(tmp_path / "home"), "HIVE_MIND_EMBED": "none"}
+    (tmp_path / "notes.txt").write_text("The gateway listens on port 8443.\n")
+    for agent in ("default", "x"):
+        assert not CliRunner().invoke(app, ["learn", "notes.txt", "--agent", agent], env=environment).exit_code
+    for words in [*calls("-"), ["backup", "-"], ["facts", "export", "-"], ["file", "init", "manifest", "-"]]:
+        CliRunner().invoke(app, words, input="", env=environment)
+        assert not (tmp_path / "-").exists(), words

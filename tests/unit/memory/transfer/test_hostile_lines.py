@@ -37,6 +37,8 @@ def line(**fields: object) -> str:
         (line(learned_at_us=-1), "learned_at_us"),
         (line(learned_at_us=1e300), "learned_at_us"),
         (line(sharing="everywhere"), "sharing"),
+        (line(said_at="soon"), "said_at"),
+        (line(said_at="2023-02-30"), "said_at"),
         (line(superseded_by="newer"), "superseded_by"),
         (line(type="virus"), "virus"),
         ('{"type": "fact"}', "missing required field"),
