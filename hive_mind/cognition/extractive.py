@@ -22,6 +22,7 @@ from hive_mind.cognition.extraction.html_text import is_html, text_of_html
 from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX, STATED, Piece, cut, exchanged, summed_up
 from hive_mind.cognition.extraction.separated import message_of
 from hive_mind.cognition.extraction.source_text import notes_of_source
+from hive_mind.cognition.extraction.stanzas import is_image, signed_in
 from hive_mind.cognition.extraction.statements import (
     confidence_of,
     is_brief_statement,
@@ -172,7 +173,9 @@ def as_notes(text: str) -> str:
     """A page, captions or source code as the text that people read in it; any other text as it is."""
     if is_html(text):
         return text_of_html(text)[0]
-    return text_of_captions(text) if are_captions(text) else notes_of_source(text) or text
+    if are_captions(text):
+        return text_of_captions(text)
+    return text if is_image(text.splitlines()) else notes_of_source(text) or text
 
 
 def _is_repeated(piece: Piece) -> bool:
@@ -245,6 +248,8 @@ def _why_not(piece: Piece) -> str:
 
 def _concept_of(piece: Piece, section: str, names: Sequence[str], previous: str, content: Content) -> str:
     """A short topic that stays the same when more is said about it. `names` leaves out who is speaking to each other."""
+    if signed := signed_in(piece.text):
+        return f"signature: {signed}"
     if piece.block.topic:
         return canonical(piece.block.topic)[:_CONCEPT_CHARS_MAX].rstrip()
     if section:

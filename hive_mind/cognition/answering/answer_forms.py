@@ -19,9 +19,11 @@ from hive_mind.cognition.answering.measures import (
     NUMBER_OF,
     PERIODS,
     SIZE,
+    SPANNED,
     SPEED,
     WARMTH,
     WEIGHT,
+    has_amount,
     has_count,
     has_length,
     has_number,
@@ -29,7 +31,7 @@ from hive_mind.cognition.answering.measures import (
 )
 from hive_mind.cognition.answering.other_languages import FIGURE, PEOPLE, SOMEBODY, TIME, has_figure, has_time
 from hive_mind.cognition.answering.subject import said_in
-from hive_mind.cognition.answering.wordings import HOW, measured_in
+from hive_mind.cognition.answering.wordings import HOW
 from hive_mind.cognition.extraction.fields import setting_in
 from hive_mind.cognition.extraction.separated import is_record, message_of
 from hive_mind.memory.entities import entities
@@ -195,7 +197,9 @@ def _proper(text: str, names: Iterable[str]) -> list[str]:
 
 def _has_sum(text: str, question: str) -> bool:
     """Money: a sum, or a figure where a price is spoken of."""
-    return _MONEY.search(text) is not None or (_PRICED.search(text) is not None and has_number(_NO_SUM.sub(" ", text), question))
+    return _MONEY.search(text) is not None or (
+        _PRICED.search(text) is not None and has_number(SPANNED.sub(" ", _NO_SUM.sub(" ", text)), question)
+    )
 
 
 def _has_somebody(text: str, question: str) -> bool:
@@ -218,6 +222,8 @@ def _has_site(text: str, question: str) -> bool:
     terms = terms_in(question)
     if any(site["at"] is None or terms_in(site["at"]) - terms for site in _SITE.finditer(text)):
         return True
+    if _LISTED.fullmatch(text):
+        return True
     return _PLACED.search(text) is not None and (_has_name(text, question) or has_number(text, question))
 
 
@@ -231,12 +237,12 @@ _REPLY = regex(r"\?\s++(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]++)$")
 _AGREED = regex(
     r"\b(?:right|correct|oder|n['’]t (?:it|they|we))\?\s++(?:[^\W\d_][\w .'-]{0,40}: )?(?:yes|right|ja)\b", re.IGNORECASE
 )
-_YEARS = regex(r"(?<![\w.,/-])(?:1\d|20)\d\d(?![\w,/-])(?!\.\d)")
 _REPLY_WORDS = 8
 _DOING = regex(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can|you"
 )
-_SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b|(?<!\S)@\w[\w-]+")
+# By the name of an account, as logs tell who did something: "deployed by huang".
+_SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b|(?<!\S)@\w[\w-]+|(?<=[a-z]{{3}}ed by )[\w.-]+(?=\W{{0,2}}$)|\buser[=: ]+[\w.-]+")
 _NO_PROSE = regex(r"(?<!\S)(?:--?\w|(?=\S{0,200}?(?:://|\w=)))\S+")
 # One is meant, by name or as somebody's uncle: "operators" is no director.
 _ROLE = _pattern(
@@ -269,6 +275,7 @@ _COLOUR = _pattern(rf"\b(?:{_COLOURS})\b")
 _IP_ADDRESS = _pattern(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}")
 _IN = (
     "in|at|on|under|behind|near|to|from|into|onto|next to|beside|inside|outside|above|below|by|opposite|between|off|via|over|"
+    "beneath|underneath|within|among|along|beyond|"
     "through|im|am|ins|auf|an|unter|hinter|neben|aus|bei|beim|zum|zur|vor|nach|vom|über"
 )
 _ARTICLE = "the|an?|our|my|its|their|your|de[mrsn]|die|das|eine[mrn]?"
@@ -278,6 +285,8 @@ _SITE = _pattern(
     r"\b(?:room|hall|gate|stage|platform|berth|floor|desk|shelf|aisle|dock|raum|saal|halle|gleis|zimmer)\s(?:\d{1,4}[a-z]?|[b-z])\b|"
     r"\b(?:university|college|school|institute|hospital|clinic|academy) of \w"
 )
+# An entry of a list names places without a preposition: "2016 Internship, CERN, Geneva".
+_LISTED = regex(r"\W{0,3}\w[^,.;:!?]{0,80}(?:, [^\W\d_][^,.;:!?]{0,60}){1,5}, (?=[^\W\d_a-z])[^,.;:!?]{1,60}")
 _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss|ß)e)")
 _PRICED = _pattern(
     r"\b(?:eur|usd|gbp|chf|price|cost|fee|fare|rent|salary|wage|cents?|insured|\w*preis|kosten|gebühr|\w*miete|pacht)s?\b"
@@ -423,7 +432,7 @@ _FORMS = (
     _Form(_pattern(HOW["size"]), partial(_has, SIZE), is_distinctive=True, least=partial(_has, MEASURED)),
     _Form(
         _pattern(rf"{HOW['level']}|\bhow much\b|^wie viel\b"),
-        lambda text, question: has_number(text if measured_in(text) else _YEARS.sub(" ", text), question),
+        has_amount,
     ),
     _Form(
         _pattern(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from hive_mind.cognition.answering.headings import is_of_other_version, lacks_name_of_program, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
-from hive_mind.cognition.answering.other_languages import PRICE, SOMEBODY, THING
+from hive_mind.cognition.answering.other_languages import FIGURE, PRICE, SOMEBODY, THING
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.subject import refers
 from hive_mind.cognition.answering.wordings import (
@@ -95,7 +95,7 @@ def lacks_half(question: str, hits: Sequence[Hit]) -> bool:
 
 
 _HALVES = 2
-_ONE_THING = regex(rf"{SOMEBODY}|{THING}|^(?:wer|wem|wen|wo)\b|^was kostet\b", re.IGNORECASE)
+_ONE_THING = regex(rf"{SOMEBODY}|{THING}|{FIGURE}|^(?:wer|wem|wen|wo)\b|^was kostet\b", re.IGNORECASE)
 _WORD = regex(r"[^\W_][\w'’-]*|[.,;:!?()|]")
 _SENTENCE_ENDS = (".", "!", "。")
 # In front of a thing they mean any of them, or say nothing.

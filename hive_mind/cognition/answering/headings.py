@@ -14,6 +14,7 @@ from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.wordings import met_in, phrases_of
 from hive_mind.cognition.extraction.separated import REFERRED, heads_of
+from hive_mind.cognition.extraction.stanzas import signed_in
 from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.cognition.temporal import moments
 from hive_mind.model.fact import Fact, places_in
@@ -61,6 +62,11 @@ _UNSAID_IN = (
         regex(r"^\W?\d.{10,80}\b(?:ERROR|FATAL|CRITICAL)\b"),
         frozenset(tokenize("fail failed fails failure error crash crashed wrong")),
     ),
+)
+_SIGNING = frozenset(
+    tokenize(
+        "write wrote written sign signed send sent sender author geschrieben schrieb unterschrieben unterschrieb écrit signé"
+    )
 )
 _NAME_PART = regex(r"\w+")
 # A setting with its value; a release with its date is none.
@@ -209,6 +215,8 @@ def unsaid(question: str, fact: Fact) -> frozenset[str]:
     """The word for what happened in a version, or what a function does, which a fact need not say, as its heading is that."""
     if call := _call_in(question, fact):
         return terms_in(call[1])
+    if signed_in(fact.content):
+        return _SIGNING & terms_in(question)
     if deeds := next((deeds for form, deeds in _UNSAID_IN if form.search(fact.content)), None):
         return deeds & terms_in(question)
     is_when, versions, words = _asked(question)

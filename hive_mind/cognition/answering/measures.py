@@ -13,8 +13,13 @@ FIGURE = regex(rf"(?<![\w#/.])(?<!\w-)\d[\d.,:/]*|\b{COUNTING}\b", re.IGNORECASE
 _COUNT_WORD = regex(r"[\w.,'-]+")
 _COUNT = regex(rf"\d[\d.,]*|{COUNTING}|{NUMERAL_ELSEWHERE}|keine?")
 NUMBER_OF = r"(?:what|which)(?:['’]s| is| was| are) the (?:\w+ )?number of (?!(?:the|an?|our|my|its|their|your)\b)"
+_NO_NOUN = (
+    r"(?:is|are|was|were|be|been|do|does|did|has|have|had|can|could|will|would|may|might|must|should|shall|i|you|we|they|he|she|it|"
+    r"the|an?|my|our|your|of|in|on|at|to|for|from|with|by|per|ago|there|came|come|went|go|took|take|left|fit|\w+ed|"
+    r"gibt|hat|haben|sind|waren|war|ist|kann|können|darf|muss|der|die|das|in|im|am|auf|für|von|wurden|werden)\b"
+)
 _COUNTED = regex(
-    rf"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)|^{NUMBER_OF}"
+    rf"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+(?:\s(?!{_NO_NOUN})[\w-]+){{0,2}})|^{NUMBER_OF}"
     r"(?P<nouns>[\w-]+(?: [\w-]+){0,2}?)(?= (?:in|of|on|at|for|per|that|which|a)\b|\W*$)",
     re.IGNORECASE,
 )
@@ -42,6 +47,10 @@ PERIODS = (
     "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
     "tage?n?|wochen?|monate?n?|jahre?n?|stunden?|minuten?"
 )
+_YEARS = regex(r"(?<![\w.,/-])(?:1\d|20)\d\d(?![\w,/-])(?!\.\d)")
+# "20 minutes" are no amount of stock, and "three months' rent" is no sum.
+SPANNED = regex(rf"\b(?:\d[\d.,]{{0,9}}|{COUNTING})[ -](?:{PERIODS}|seconds?)\b", re.IGNORECASE)
+_OF_TIME = regex(r"\b(?:time|longer|earlier|later|older|younger|notice|leave|holiday|sleep)\b", re.IGNORECASE)
 CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
 LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|mi|miles?|nautical|feet|foot|ft|inch\w*|yards?"
 LENGTH = _pattern(rf"(?:\d\s?|\b{COUNTING}\s)(?:{LENGTHS})\b")
@@ -52,7 +61,10 @@ DIMENSIONS = {
 LASTING = _pattern(
     rf"(?<!\bnext )(?<!\blast )(?<!\bthis )(?:\b|_)(?:{PERIODS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries)\b|"
     rf"\b(?:until|till|since|bis|seit|always|forever)\b|"
-    rf"(?:\d\s?|\b{NUMERAL}\s)(?:s|min|h(?:\d\d)?|d|{LENGTHS}|meter)\b(?!/)|\blength\W{{1,5}}\d"
+    rf"(?:\d\s?|\b{NUMERAL}\s)(?:s|min|h(?:\d\d)?|d|{LENGTHS}|meter)\b(?!/)|\blength\W{{1,5}}\d|"
+    # The key of a setting says that its figure is a time: "CACHE_TTL=3600", "requestTimeoutMs: 8000".
+    r"(?:ttl|time_?-?out|period|interval|retention|delay|duration|expiry|lifetime|age|seconds|minutes|hours|days|(?-i:Ms|Sec|_ms|_s))"
+    r"(?:_?[a-z]{1,12})?[\"']?\s?[:=]\s?[\"']?\d"
 )
 WEIGHT = _pattern(
     r"\d\s?(?:kg|g|mg|t|lbs?|kilos?|kilogram\w*|grams?|gramm|tonnes?|tons?|tonnen|pounds?|stone)\b|\bweigh\w*\b.{0,60}\d"
@@ -89,10 +101,11 @@ def has_count(text: str, question: str) -> bool:
     words = _COUNT_WORD.findall(text.casefold())
     counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in numbers_asked}
     nouns = counted_in(question)
-    noun_terms = frozenset[str]() if nouns.casefold() in _ANYBODY else terms_in(nouns)
+    first = next(iter(nouns.casefold().split()), "")
+    noun_terms = frozenset[str]() if first in _ANYBODY else terms_in(nouns)
     at = [number for number, word in enumerate(words) if noun_terms.intersection(tokenize(word))]
     # "7.5 t" tells how many tonnes.
-    symbol = _SYMBOL_OF.get(nouns.casefold().rstrip("s"))
+    symbol = _SYMBOL_OF.get(first.rstrip("s"))
     if symbol and any(word.rstrip(".,") == symbol and n - 1 in counts for n, word in enumerate(words)):
         return True
     if not noun_terms or _OF_THEM.search(text) or noun_terms & measured_in(text):
@@ -110,6 +123,12 @@ def has_number(text: str, question: str) -> bool:
     """A number that the question does not hold already."""
     numbers_asked = set(FIGURE.findall(question.casefold()))
     return any(number not in numbers_asked for number in FIGURE.findall(text.casefold()))
+
+
+def has_amount(text: str, question: str) -> bool:
+    """A number that is no year, and no span of time where no time is asked for."""
+    text = text if measured_in(text) else _YEARS.sub(" ", text)
+    return has_number(text if _OF_TIME.search(question) else SPANNED.sub(" ", text), question)
 
 
 def has_length(text: str, question: str) -> bool:

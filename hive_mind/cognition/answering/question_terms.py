@@ -106,6 +106,13 @@ def focus_of(question: str) -> frozenset[str]:
     return frozenset()
 
 
+@remembered(64)
+def kind_asked(question: str) -> frozenset[str]:
+    """The noun behind "which", where a deed tells the thing: a text that says "EXPOSE 8081" need not call it a port."""
+    match = _NOUN_ASKED.match(" ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. "))
+    return terms_in(match["noun"]) if match and _predicate(match["rest"]) else frozenset()
+
+
 def _predicate(rest: str) -> frozenset[str]:
     """The deed, of "does the ferry leave from Corrin": the last word before a preposition, where it is no subject."""
     _, *words = rest.split()

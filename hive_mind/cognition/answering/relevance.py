@@ -10,13 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, answering_names, as_written, described_in
-from hive_mind.cognition.answering.answer_forms import holds_distinctive, lacks_form, may_answer
+from hive_mind.cognition.answering.answer_forms import form_of, holds_distinctive, lacks_form, may_answer
 from hive_mind.cognition.answering.counterparts import about_what_is_named
 from hive_mind.cognition.answering.definition import may_define
 from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, projects_named, titles_of, unsaid, value_of
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.measures import counted_in
-from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of, focus_of, qualifiers_in
+from hive_mind.cognition.answering.question_terms import (
+    FIGURE_KINDS,
+    QuestionTerms,
+    asked_of,
+    focus_of,
+    kind_asked,
+    qualifiers_in,
+)
 from hive_mind.cognition.answering.records import is_field_asked, key_in
 from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, said_in, stated
 from hive_mind.cognition.answering.wordings import (
@@ -163,6 +170,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     met = met_in(terms.words, own | around)
     if terms.of_words < 1:
         met |= {term for term in terms.words - met if likeness(term, own | around) or is_in_compound(term, own)}
+        is_own = is_own or any(likeness(term, said) for term in terms.words)
     is_carried = bool((met | met_names) - met_in(met | met_names, own | titles))
     if terms.words - (terms.kinds - FIGURE_KINDS) and not met:
         # The right person and nothing of what was asked about them. A long identifier alone says more than a short one.
@@ -257,8 +265,17 @@ def is_about(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
     if lacks_form(question, dated(question, hit.fact)):
         return False
     asked = asked_of(question)
+    asked = replace(asked, kinds=asked.kinds | kind_asked(question))
     judged = _judged_alone(question, asked, hit, settings)
     return judged is not None and _is_on_subject(judged) and _is_on_topic(question, asked, hit, settings)
+
+
+def tells_deed(question: str, hit: Hit) -> bool:
+    """Whether a fact has the role and the deed of who is asked for; the focus, where any text could have the form."""
+    asked, terms = asked_of(question), _terms_of(hit.fact)
+    wanted = (asked.roles | asked.deeds) - asked.kinds
+    focus = frozenset[str]() if form_of(question) else focus_of(question) - asked.kinds
+    return all(is_stated(term, terms) for term in wanted) and (not focus or any(is_stated(term, terms) for term in focus))
 
 
 def _is_on_subject(judged: Relevant) -> bool:

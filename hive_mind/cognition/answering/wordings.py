@@ -57,7 +57,10 @@ _UNITS = (
     (r"(?:milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?", _SPAN),
     (r"euros?|dollars?|pounds?|francs?|eur|usd|gbp", _MONEY),
     (r"%|percent|per cent", "percentage share proportion result score"),
-    (r"people|persons|employees|members of staff", "headcount staff team crew personnel"),
+    (
+        r"people|persons|employees|members of staff",
+        "headcount staff team crew personnel worker employee guest visitor participant attendee",
+    ),
     (r"bits?/s|[kmg]bit/s|[kmg]bps", "bandwidth speed"),
     (r"[kmgt]i?b|(?:kilo|mega|giga|tera)?bytes?", "size memory storage"),
 )
@@ -355,7 +358,12 @@ def kin_of(term: str) -> frozenset[str]:
 def other_words(question: str) -> str:
     """The other words for those of a question."""
     synonyms = (sorted(_same().get(term, ())) for term in sorted(phrase_terms(question)))
-    return " ".join(filter(None, chain.from_iterable(zip_longest(*synonyms))))
+    # A stem is a word like any other to who searches for it, and may have a stem of its own: "licens" of "licence".
+    return " ".join(map(_word_of, filter(None, chain.from_iterable(zip_longest(*synonyms)))))
+
+
+def _word_of(term: str) -> str:
+    return term if tokenize(term) == [term] else next((w for w in _SAME.split() if tokenize(w) == [term]), term)
 
 
 @remembered(1)

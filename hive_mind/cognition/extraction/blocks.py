@@ -24,6 +24,7 @@ from hive_mind.cognition.extraction.separated import (
     rows_of,
     with_tabs,
 )
+from hive_mind.cognition.extraction.stanzas import with_stanzas
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, as_items, is_polite, is_question, is_statement
 from hive_mind.regex import regex
 
@@ -133,7 +134,7 @@ def blocks(text: str) -> list[Block]:
     """
     lines: Sequence[str] = text.splitlines()
     head = front_matter(lines)
-    lines = as_items(as_conversation(lines if head is None else lines[head.lines :]))
+    lines = with_stanzas(as_items(as_conversation(lines if head is None else lines[head.lines :])))
     speakers = speakers_of(lines)
     # Lines above the first who speaks are laid out as any text.
     talk = next((place for place, line in enumerate(lines) if turn_of(line.strip(), speakers)), len(lines))

@@ -85,14 +85,17 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
     stating: Counter[str] = Counter()
     roles = 0
     turns = total = 0
+    first_said, paragraph = dict[str, int](), 0
     for line in map(str.strip, lines):
         total += bool(line)
+        paragraph += not line
         turn = _labelled(line) if ":" in line else None
         if turn is None:
             continue
         turns += 1
-        label = turn.speaker.casefold()
+        label = _called(turn.speaker)
         labelled[label] += 1
+        first_said.setdefault(label, paragraph)
         is_stamped = is_stamped or turn.stamp != ""
         roles += label in _ROLES
         stating[label] += turn.text.endswith(SENTENCE_STOPS) and turn.text.count(" ") >= _SENTENCE_SPACES_MIN
@@ -106,6 +109,9 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
     # Where half of the lines are labelled and somebody speaks, the others who are named speak as well; where others do so at a
     # time, only with a sentence or more than once: "Reporter: Nadia Bello" above dated comments is a field.
     others = {label for label, times in labelled.items() if times > 1 or stating[label] or not is_stamped}
+    # Fields stand above all that is said: "Status: open".
+    begun = min((first_said[label] for label in speaking), default=0)
+    others -= {label for label, times in labelled.items() if times == 1 and first_said[label] < begun}
     return frozenset(speaking | others if speaking and turns * 2 >= total else speaking)
 
 
@@ -114,7 +120,12 @@ def turn_of(line: str, speakers: frozenset[str]) -> DialogueLine | None:
     if not speakers:
         return None
     turn = _labelled(line)
-    return turn if turn is not None and turn.speaker.casefold() in speakers else None
+    return turn if turn is not None and _called(turn.speaker) in speakers else None
+
+
+def _called(speaker: str) -> str:
+    """A speaker's label without what is said of them in brackets, case-folded."""
+    return speaker.partition("(")[0].strip().casefold()
 
 
 def _labelled(line: str) -> DialogueLine | None:
@@ -133,7 +144,9 @@ def _labelled(line: str) -> DialogueLine | None:
     # "Born in Porto, 2026-03-04: …" is no name.
     if (match["after"] or "").startswith(",") and any(word[0].islower() for word in label.split()):
         return None
-    return DialogueLine(label, match["text"], stamp)
+    # "Agent (Lucia): …": what says more of who speaks, and no time, is part of the name.
+    remark = match["after"] if match["after"] and not stamp and match["after"].strip().startswith("(") else ""
+    return DialogueLine(f"{label}{remark}", match["text"], stamp)
 
 
 def _may_be_name(label: str, *, stamped: bool) -> bool:

@@ -9,6 +9,7 @@ Definition lists are made items below items: a term on a line of its own, and be
 import re
 from collections.abc import Sequence
 
+from hive_mind.cognition.extraction.stanzas import signed_in
 from hive_mind.model.ids import UNSPACED
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
@@ -163,6 +164,8 @@ def is_statement(sentence: str) -> bool:
     if _KEYED.match(text.lstrip("| ")) and _FIGURE.search(text):
         return True
     if _SUM.fullmatch(text) or _TIMED.match(text):
+        return True
+    if signed_in(text):
         return True
     words = _WORD.findall(text)
     if len(_UNSPACED.findall(text[:200])) >= _UNSPACED_MIN:

@@ -154,6 +154,25 @@ def test_other_questions_may_be_answered_by_anything(question: str) -> None:
         ("What is the incident number for the loss of the pump?", "The pump stopped, I opened INC-2024-8276.", True),
         ("What is the incident number for the loss of the pump?", "The pump stopped.", False),
         ("From which address did somebody guess the password?", "failed password from 10.75.16.122", True),
+        # The key of a setting tells that its figure is a time.
+        ("How long may a job run?", "JOB_TIMEOUT=900", True),
+        ("How long does the lock last?", "lockDurationMs: 2500,", True),
+        ("How long does the lock last?", "lock_count: 2500", False),
+        # What is counted may have words in front of it, and people are people.
+        ("How many steam engines are there?", "The shed holds four old engines.", True),
+        ("How many steam engines are there?", "The shed is four years old.", False),
+        ("How many employees does the dairy have?", "The dairy employs nine people.", True),
+        # A span of time is no amount of anything else.
+        ("How much flour goes in?", "Stir in the flour and wait 15 minutes.", False),
+        ("How much flour goes in?", "350 g rye flour", True),
+        ("How much longer does it take?", "It takes 15 minutes more.", True),
+        ("How much is the deposit?", "The deposit is two months' rent.", False),
+        ("How much is the deposit?", "The deposit is 900 euros, due after two months.", True),
+        # Lists name places, and logs people, without a word for it.
+        ("Where was the apprenticeship?", "2009 Apprenticeship, Siemens, Erlangen", True),
+        ("Where was the apprenticeship?", "2009 Apprenticeship as a joiner", False),
+        ("Who restarted the queue?", "2026-05-03 queue restarted by okoye", True),
+        ("Who restarted the queue?", "2026-05-03 queue restarted by itself twice", False),
     ],
 )
 def test_what_a_question_of_a_form_is_answered_with(question: str, text: str, may: bool):

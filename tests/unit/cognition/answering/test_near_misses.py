@@ -36,3 +36,25 @@ MUSEUM = "Müze duyurusu\n\nMüze saat 9'da açılır. Kapıda bilet satılır.\
 def test_what_is_not_told_is_declined(text: str, question: str, told: str, tmp_path: Path):
     quoted = first_quoted(text, question, tmp_path)
     assert told in quoted if told else quoted == ""
+
+
+GALLERY = "The gallery opens at ten. Lockers stand beside the stairs. A day ticket is 7.50 euros. Bags stay at the desk.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "told"),
+    [
+        # It stands out: it has the form that is wanted, and no other fact has as much of the rest.
+        (GALLERY, "What time does the gallery let people in?", "at ten"),
+        (GALLERY, "Where do people keep their bags?", "at the desk"),
+        ("FROM golang:1.23\nEXPOSE 9400\nVOLUME /grain\nWORKDIR /mill\n", "Which port is exposed?", "9400"),
+        # Neither the deed nor the thing is told.
+        (GALLERY, "When was the gift shop painted?", ""),
+        (GALLERY, "Who founded the gallery?", ""),
+        (GALLERY, "What is the gallery's phone number?", ""),
+        ("FROM golang:1.23\nEXPOSE 9400\nVOLUME /grain\nWORKDIR /mill\n", "Which port does the scanner use?", ""),
+    ],
+)
+def test_of_a_short_text_what_stands_out_is_told(text: str, question: str, told: str, tmp_path: Path):
+    quoted = first_quoted(text, question, tmp_path)
+    assert told in quoted if told else quoted == ""

@@ -44,4 +44,8 @@ def test_each_word_of_a_question_has_its_share_of_the_other_words() -> None:
     assert {"boss", "fix"} <= set(other_words("Who is in charge of the repairs?").split()[:6])
     assert "disabl" in other_words("How do I turn off the bell?").split()
     assert "requir" in other_words("Which bell does it need?").split()
+    # What is searched for is read once more.
+    assert set(tokenize("purchase noise employee")) <= set(
+        tokenize(" ".join(map(other_words, ("Who bought it?", "Is it loud?", "Who are the staff?"))))
+    )
     assert other_words("Where is the piano?") == ""

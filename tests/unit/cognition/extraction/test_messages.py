@@ -163,3 +163,20 @@ def test_time_grows_with_the_text_and_not_with_its_square():
     hostile = ["From: a\nTo: b\n", "From: a\nSubject: b\nTo: c\n\n", "a 0:01\nb\n\n", "a" * 80 + "\n\n", "De :", "Re: Re: "]
     hostile += ["<a> b\n", "commit abcdef1\n\na\n", "> On 1 May 2026, a wrote:\n> b\n", "Le " + "a" * 90 + "\n>", "by a » 1:00\n"]
     assert costly(lambda text: list(as_conversation(text.splitlines())), hostile, 5_000) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Caller (Rosa): I can't log in.\nDesk (Ivo): Which browser do you use?\nCaller (Rosa): I use Lynx.",
+            ["Caller (Rosa)", "Desk (Ivo)", "Caller (Rosa)"],
+        ),
+        ("Rosa (10:14): I can't log in.\nIvo (10:15): Which browser do you use?", ["Rosa", "Ivo"]),
+        ("Owner: Rosa Neri\nState: open\n\nUser: I can't log in.\n\nDesk: Which browser do you use?", ["", "", "User", "Desk"]),
+        # Without an empty line below them nothing says that these are fields.
+        ("Rosa: login broken\nIvo: which browser do you use?\nRosa: Lynx, as ever", ["Rosa", "Ivo", "Rosa"]),
+    ],
+)
+def test_who_speaks_is_told_with_a_remark_and_fields_above_speak_not(text: str, said: list[str]):
+    assert [block.speaker for block in blocks(text)] == said
