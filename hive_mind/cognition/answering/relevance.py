@@ -271,7 +271,7 @@ def is_about(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
 
 
 def tells_deed(question: str, hit: Hit) -> bool:
-    """Whether a fact has the role and the deed of who is asked for; the focus, where any text could have the form."""
+    """Whether a fact tells the role and the deed that a question names, and its focus where any text could have the form."""
     asked, terms = asked_of(question), _terms_of(hit.fact)
     wanted = (asked.roles | asked.deeds) - asked.kinds
     focus = frozenset[str]() if form_of(question) else focus_of(question) - asked.kinds

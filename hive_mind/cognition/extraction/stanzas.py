@@ -13,7 +13,7 @@ from hive_mind.regex import regex
 _KEYED = regex(r"[^\W\d_][\w.-]{0,40}(?:\s+[^\s:=|]{1,80}){1,7}")
 _NO_HEAD = (".", "!", "?", ":", ";", ",", "{", "(", "[", "\\")
 _MARKED = regex(r"[-*+•|#>`~$/]|\d{1,3}[.)]\s")
-_BELOW_MIN = 2
+_SET_IN_MIN = 2
 _STAGE = regex(r"FROM\s+\S+.*")
 _INSTRUCTION = regex(
     r"(?:FROM|ARG|RUN|CMD|LABEL|MAINTAINER|EXPOSE|ENV|ADD|COPY|ENTRYPOINT|VOLUME|USER|WORKDIR|ONBUILD|STOPSIGNAL|HEALTHCHECK|SHELL)"
@@ -89,7 +89,7 @@ def _set_in(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _is_stanza(head: str, below: Sequence[str]) -> bool:
-    if len(below) < _BELOW_MIN or head[0].isspace() or head.rstrip().endswith(_NO_HEAD) or not _KEYED.fullmatch(head.strip()):
+    if len(below) < _SET_IN_MIN or head[0].isspace() or head.rstrip().endswith(_NO_HEAD) or not _KEYED.fullmatch(head.strip()):
         return False
     depths = {len(line) - len(line.lstrip()) for line in below}
     return len(depths) == 1 and 0 not in depths and all(_is_setting(line.strip()) for line in below)
