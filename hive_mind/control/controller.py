@@ -50,6 +50,7 @@ class HiveController:
         self._sources = SourceReader()
         self._kept = KeptFacts(folder.home)
         self._platforms: dict[str, Platform] = {}
+        self._last_read: Source | None = None
 
     @classmethod
     @asynccontextmanager
@@ -73,7 +74,11 @@ class HiveController:
         text = self._folder.manifest_text(revision)
         folder = state.folders.get(revision or state.revision, state.folder) or str(self._folder.path)
         name = self._folder.fleet if revision is None else f"{self._folder.fleet} revision {revision}"
-        return read_text(text, Path(folder), name)
+        last = self._last_read
+        if last is None or (last.text, str(last.folder), last.name) != (text, folder, name):
+            # A watching one reads it every few seconds.
+            last = self._last_read = read_text(text, Path(folder), name)
+        return last
 
     async def plan(self, source: Source) -> Plan:
         """The steps that `apply` would take. Raises `ManifestError`, and `BackendNotInstalled` for the bus."""

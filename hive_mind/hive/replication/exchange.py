@@ -119,7 +119,7 @@ class Exchanges:
                     steps.append(self._note_seen(offer, share, "whole", seen_digest))
             else:
                 steps.append(self._step(offer, share, _opening(digest, offer.session)))
-        self._agree(sender, offer.session, agrees)
+        self._agree(sender, agrees)
         entries, rest = self._registry_for(offer, registry)
         clock = ClockSample(now.wall_ms, now.mono_ms, offer.clock.mono_ms)
         state = SyncState(offer.session, self._incarnation, offer.incarnation, clock, tuple(agrees), entries)
@@ -129,7 +129,7 @@ class Exchanges:
         """Registry entries the sender lacks; None for a state that answers another boot: drop it unread."""
         if state.answers != self._incarnation:
             return None
-        self._agree(sender, state.session, state.agrees)
+        self._agree(sender, state.agrees)
         self._close(sender, state.session, state.agrees)
         if not state.registry:
             return ()
@@ -318,9 +318,9 @@ class Exchanges:
         head = answered.session, self._incarnation, answered.incarnation, share.partition
         return SyncStep(*head, spans, (), removals, wants, heads, digest.up_to, digest.beyond, pack(digest.proved), kind)
 
-    def _agree(self, peer: str, session: bytes, partitions: Iterable[str]) -> None:
-        for partition in partitions:
-            self._lags[peer, partition] = session, Lag()
+    def _agree(self, peer: str, partitions: Iterable[str]) -> None:
+        for partition in partitions if self._lags else ():
+            self._lags.pop((peer, partition), None)
 
     def _close(self, peer: str, session: bytes, partitions: Iterable[str]) -> None:
         session_open, still_open = self._open.get(peer, (b"", set()))

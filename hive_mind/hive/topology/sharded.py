@@ -12,7 +12,7 @@ partition has a score, and a partition goes to the set with the highest score th
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import ClassVar
 
@@ -89,8 +89,14 @@ def first_placement(nodes: Iterable[str], replicas: int = REPLICAS, partitions: 
     ordered = sorted(_checked(nodes))
     count = max(1, len(ordered) // replicas)
     sets = {n: ordered[n::count][:replicas] for n in range(count)}
-    table = _adopted((_NOBODY,) * partitions, sets)
+    table = _first_table(count, partitions)
     return Placement(tuple(map(tuple, sets.values())), tuple(ordered[count * replicas :]), table, replicas)
+
+
+@lru_cache(maxsize=4)
+def _first_table(sets_count: int, partitions: int) -> tuple[int, ...]:
+    """A controller that watches a fleet wants the same every few seconds."""
+    return _adopted((_NOBODY,) * partitions, range(sets_count))
 
 
 def _checked(nodes: Iterable[str]) -> frozenset[str]:

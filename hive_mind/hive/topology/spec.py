@@ -4,6 +4,7 @@ Fleets, members, generations, the simulator, evaluation, manifests and help read
 without a hive. Also here: how many partitions each member keeps, and what its death costs.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -132,8 +133,8 @@ def holdings(topology: Topology, dead: Collection[str] = ()) -> tuple[Holding, .
 
 
 def holding_of(topology: Topology, node: str, dead: Collection[str] = ()) -> Holding:
-    partitions = topology.held_by(node)
-    copies = [
-        sum(1 for holder in topology.holders(partition) if holder != node and holder not in dead) for partition in partitions
-    ]
-    return Holding(node, len(partitions), copies.count(0), min(filter(None, copies), default=0))
+    copies = Counter[int]()
+    # Thousands of partitions are held by few sets of nodes.
+    for holders, count in Counter(map(topology.holders, topology.held_by(node))).items():
+        copies[sum(1 for holder in holders if holder != node and holder not in dead)] += count
+    return Holding(node, copies.total(), copies[0], min(filter(None, copies), default=0))
