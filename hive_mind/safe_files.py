@@ -130,7 +130,10 @@ def replacing(path: Path, mode: int = PRIVATE) -> Iterator[Path]:
     A link is replaced; the file that it led to stays as it is. Raises `OSError` that names the file.
     """
     remove_abandoned(path)
-    descriptor, unfinished = _begun(path, mode)
+    try:
+        descriptor, unfinished = _begun(path, mode)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         yield unfinished
         os.fsync(descriptor)

@@ -116,7 +116,8 @@ FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
 
 # The remedy for a disk that is full or was mounted to be read, for a place that is not this user's, and for a path that no system
 # takes: those are no defects.
-_ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), "make room there, and run it again") | {
+_ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room there, and run it again") | {
+    errno.EROFS: "name another place, or mount it to be written",
     **dict.fromkeys((errno.EACCES, errno.EPERM), "name another place, or change its permissions"),
     **dict.fromkeys(
         (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.EFBIG), "name another place"

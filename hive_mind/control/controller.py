@@ -27,7 +27,16 @@ from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.planning import Plan, summary
 from hive_mind.control.platforms import CALL_TIMEOUT_S, Platform, Running
 from hive_mind.control.remembering import Remembered, shut_out
-from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, fleet_lock, fleets, purge, refuse_taken_names
+from hive_mind.control.state import (
+    FleetChanged,
+    FleetFolder,
+    FleetLocked,
+    fleet_lock,
+    fleets,
+    purge,
+    refuse_taken_names,
+    remove_folder,
+)
 from hive_mind.control.status import FleetStatus
 from hive_mind.control.status.conditions import fleet_status
 from hive_mind.control.surroundings import Report, Surroundings, silent
@@ -102,7 +111,7 @@ class HiveController:
         refuse_unresolved(source, self._folder.home)
         patience = self._around.patience(timeout_s)
         revision = self._revision()
-        async with self._changing() as has_waited:
+        async with self._changing(is_new=True) as has_waited:
             converging = await self._converging(source, allow_data_loss=allow_data_loss)
             look = await converging.look(is_before_apply=True)
             if look.plan and (has_waited or self._revision() != revision):
@@ -286,10 +295,15 @@ class HiveController:
             raise InvalidInput(f"there is no fleet {self._folder.fleet!r} in {self._folder.home}; there are: {names}")
 
     @asynccontextmanager
-    async def _changing(self, wait_s: float | None = None) -> AsyncIterator[bool]:
+    async def _changing(self, wait_s: float | None = None, *, is_new: bool = False) -> AsyncIterator[bool]:
+        """Alone; whether that had to be waited for. Raises `InvalidInput` where it was purged meanwhile, unless it may be new."""
         self._folder.make()
         wait = self._around.lock_wait_s if wait_s is None else wait_s
         async with fleet_lock(self._folder.lock, self._folder.fleet, wait) as has_waited:
+            self._folder.make()
+            if not is_new and not self._folder.exists:
+                remove_folder(self._folder)
+                self._refuse_unknown()
             yield has_waited
 
     async def _platform(self, kind: str) -> Platform:

@@ -192,10 +192,15 @@ class FleetChanged(HiveError):
 @asynccontextmanager
 async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[bool]:
     """Held inside the block; whether it had to be waited for. Raises `FleetLocked` when somebody else holds it for that long."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    until, has_waited = time.monotonic() + wait_s, False
+    descriptor = _opened(path)
     try:
-        until, has_waited = time.monotonic() + wait_s, False
-        while not try_lock(descriptor):
+        while not (has_lock := try_lock(descriptor)) or not _is_at(path, descriptor):
+            if has_lock:
+                # A purge took it away with the folder; somebody else may hold the next one.
+                os.close(descriptor)
+                descriptor = _opened(path)
+                continue
             if time.monotonic() >= until:
                 raise FleetLocked(fleet, holder_in(descriptor))
             has_waited = True
@@ -209,6 +214,18 @@ async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[boo
             unlock(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    private_folder(path.parent)
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 _NAME = regex(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}")
@@ -247,9 +264,20 @@ def purge(folder: FleetFolder) -> None:
     for path in map(folder.hive, state.hives):
         # With what an interrupted move left beside it.
         paths += [path, path.with_name(f"{path.name}{UNFINISHED}"), path.with_name(f"{path.name}{REPLACED}")]
-    for path in (*paths, *sorted(folder.path.iterdir(), key=lambda path: path.name == "state.json")):
+    for path in paths:
         _remove(path)
-    folder.path.rmdir()
+    remove_folder(folder)
+
+
+def remove_folder(folder: FleetFolder) -> None:
+    """Of a fleet, with all that is in it, by the holder of its lock. Raises `OSError`."""
+    # The state comes last, and then the lock: another one lets somebody in, who finds no fleet.
+    rank = {"state.json": 1, folder.lock.name: 2}
+    for path in sorted(folder.path.iterdir(), key=lambda path: rank.get(path.name, 0)):
+        _remove(path)
+    # It stays where somebody has begun another fleet in it.
+    with suppress(OSError):
+        folder.path.rmdir()
 
 
 def discard_former(folder: FleetFolder) -> list[str]:

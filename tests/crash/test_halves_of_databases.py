@@ -53,3 +53,11 @@ def test_what_a_living_writer_has_beside_its_half_stays(tmp_path: Path) -> None:
         assert list(leftovers(tmp_path)) == []
         assert all(left.exists() for left in beside)
         copy.execute("PRAGMA journal_mode = DELETE")
+
+
+@pytest.mark.parametrize("place", ["nowhere/notes.txt", "file/notes.txt", f"{'n' * 300}/notes.txt"])
+def test_a_place_that_takes_no_file_is_named_as_a_person_named_it(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="txt") as refused, replacing(tmp_path / place):
+        pass
+    assert refused.value.filename == str(tmp_path / place)

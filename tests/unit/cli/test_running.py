@@ -41,7 +41,8 @@ def of_disk(number: int, advice: str) -> tuple[OSError, int, str]:
         # The caller must change these.
         *((one, 2, f"error: {one}\n") for one in (InvalidInput("no such name"), UnknownBackend("embed", "foo", ["none"]))),
         (Stopped("stopped; 3 of 12 files learned"), 130, "stopped; 3 of 12 files learned\n"),
-        *(of_disk(number, ROOM) for number in (errno.ENOSPC, errno.EROFS)),
+        of_disk(errno.ENOSPC, ROOM),
+        of_disk(errno.EROFS, f"{PLACE}, or mount it to be written"),
         *(of_disk(number, f"{PLACE}, or change its permissions") for number in (errno.EACCES, errno.EPERM)),
         *(of_disk(number, PLACE) for number in UNFIT),
     ],

@@ -3,9 +3,11 @@
 A controller that is killed at any step, in every kind of change, is followed by one that gets there and loses nothing.
 """
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from hive_mind.control.controller import HiveController, fleets
 from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.evicting import Remains
 from hive_mind.control.manifests.reading import Source
-from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.control.state import FleetFolder, FleetState, fleet_lock, purge
 from hive_mind.errors import InvalidInput, ManifestError
 from tests.sampled import steps, thorough
 from tests.unit.control.applying import FLAT, agents, apply, founded, planned, source
@@ -69,6 +71,35 @@ async def test_purge_removes_what_is_the_fleets_and_nothing_else(tmp_path: Path)
     assert not folder.hive("team").exists()
     assert folder.agent("stranger").exists()
     assert folder.hive("other").exists()
+
+
+CHANGES: dict[str, Callable[[HiveController], Awaitable[object]]] = {
+    "delete": lambda fleet: fleet.delete(),
+    "purge": lambda fleet: fleet.delete(purge=True),
+    "restart": lambda fleet: fleet.restart(),
+    "drain": lambda fleet: fleet.drain("ada"),
+    "evict": lambda fleet: fleet.evict("ada"),
+    "refound": lambda fleet: fleet.refound(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@played
+async def test_a_change_that_waited_for_a_purge_finds_no_fleet_and_makes_none(tmp_path: Path, change) -> None:
+    world, folder = await founded(tmp_path), FleetFolder(tmp_path, "team")
+    world.journals["team", "ada"] = set()
+    patient = replace(surroundings(world), lock_wait_s=5.0)
+    async with HiveController.open(tmp_path, "team", around=patient) as controller:
+        async with fleet_lock(folder.lock, "team", 0.0):
+            waiting = asyncio.create_task(change(controller))
+            await asyncio.sleep(0.5)
+            assert not waiting.done()
+            purge(folder)
+        calls = list(world.calls)
+        with pytest.raises(InvalidInput, match="there is no fleet 'team'"):
+            await waiting
+
+    assert (world.calls, folder.path.exists()) == (calls, False)
 
 
 @played

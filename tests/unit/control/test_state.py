@@ -1,5 +1,7 @@
+import asyncio
 import errno
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -131,3 +133,23 @@ async def test_two_in_one_process_do_not_share_the_lock(tmp_path: Path) -> None:
         with pytest.raises(FleetLocked):
             async with fleet_lock(tmp_path / "lock", "team", 0.2):
                 pass
+
+
+@played
+async def test_a_lock_that_was_taken_away_lets_nobody_in_beside_the_holder_of_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "team" / "lock"
+
+    async def waits() -> None:
+        async with fleet_lock(path, "team", 1.0):
+            pass
+
+    async with fleet_lock(path, "team", 0.0):
+        waiting = asyncio.create_task(waits())
+        await asyncio.sleep(0.2)
+        shutil.rmtree(path.parent)
+        async with fleet_lock(path, "team", 0.0):
+            await asyncio.sleep(0.2)
+            assert not waiting.done()
+            with pytest.raises(FleetLocked):
+                await taken(path)
+    await waiting
