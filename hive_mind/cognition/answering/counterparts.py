@@ -77,14 +77,15 @@ def _things_unseen(question: str, hits: Sequence[Hit]) -> frozenset[str]:
     )
 
 
-def lacks_half(question: str, hits: Sequence[Hit]) -> bool:
+def lacks_half(question: str, hits: Sequence[Hit], *, with_figures: bool = False) -> bool:
     """Whether a question for one thing, in two words, has one that nothing found has: the garage's key is not the shed's.
 
-    In English the words in front of things tell, but where yes or no is asked for: bikes on the ferry are no dog.
+    `with_figures`: also of a question for a figure. In English the words in front of things tell, but where yes or no is asked
+    for: bikes on the ferry are no dog.
     """
     terms = asked_of(question)
     words = (terms.words | terms.names) - terms.kinds
-    is_one_asked = _ONE_THING.search(question) or PRICE.search(question)
+    is_one_asked = _ONE_THING.search(question) or PRICE.search(question) or (with_figures and _FIGURE_ASKED.search(question))
     if is_english(question):
         if intent_of(question).kind is not Kind.YES_NO:
             return False
@@ -95,7 +96,8 @@ def lacks_half(question: str, hits: Sequence[Hit]) -> bool:
 
 
 _HALVES = 2
-_ONE_THING = regex(rf"{SOMEBODY}|{THING}|{FIGURE}|^(?:wer|wem|wen|wo)\b|^was kostet\b", re.IGNORECASE)
+_ONE_THING = regex(rf"{SOMEBODY}|{THING}|^(?:wer|wem|wen|wo)\b|^was kostet\b", re.IGNORECASE)
+_FIGURE_ASKED = regex(FIGURE, re.IGNORECASE)
 _WORD = regex(r"[^\W_][\w'’-]*|[.,;:!?()|]")
 _SENTENCE_ENDS = (".", "!", "。")
 # In front of a thing they mean any of them, or say nothing.

@@ -292,7 +292,8 @@ def _decided(
         if is_answered:
             return decided
     meant = [hit for hit in hits if hit.fact.id in ids_meant and not is_title(hit.fact, texts_before)]
-    best = _standing_out(questions[0], meant, odds, settings) if further_ease else None
+    is_possible = further_ease > 0 and not lacks_half(questions[0], hits, with_figures=True)
+    best = _standing_out(questions[0], meant, odds, settings) if is_possible else None
     if best is None or odds[best.fact.id] + _EASE_ALONE * prior_of(searched) < least:
         return []
     found = by_rules[best.fact.id].found if best.fact.id in by_rules else _UNJUDGED

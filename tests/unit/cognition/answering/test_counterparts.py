@@ -2,8 +2,9 @@
 
 import pytest
 
-from hive_mind.cognition.answering.counterparts import is_of_another
+from hive_mind.cognition.answering.counterparts import is_of_another, lacks_half
 from tests.builders import fact
+from tests.unit.cognition.reading import hit
 
 
 @pytest.mark.parametrize(
@@ -63,3 +64,21 @@ def test_what_it_stands_under_says_which_one_it_is():
     assert not is_of_another(question, fact(content, before="Production:"))
     # A sentence before it is about something else.
     assert is_of_another(question, fact(content, before="The production line was sold."))
+
+
+@pytest.mark.parametrize(
+    ("question", "content", "is_lacking", "with_figures"),
+    [
+        ("Hoeveel betaalt een gezin?", "De prijs is 25 per gezin.", False, True),
+        ("¿Cuántos socios vinieron?", "Acuden nueve socios.", False, True),
+        ("Quanto è profonda la piscina?", "La piscina apre alle 9.", False, True),
+        ("Quanto costa la piscina?", "La piscina apre alle 9.", True, True),
+        ("Quanti soci ha il club?", "Il club ha 40 soci.", False, False),
+        ("How deep is the pool?", "The pool opens at nine.", False, False),
+    ],
+)
+def test_one_of_two_words_may_be_left_unsaid_of_a_figure_unless_all_depends_on_it(
+    question: str, content: str, *, is_lacking: bool, with_figures: bool
+):
+    hits = [hit(content)]
+    assert (lacks_half(question, hits), lacks_half(question, hits, with_figures=True)) == (is_lacking, with_figures)
