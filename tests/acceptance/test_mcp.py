@@ -308,6 +308,19 @@ def test_serve_starts_a_process_once_and_stops_it(command: HiveMind) -> None:
     assert "stopped" not in command("ask", "Who?").err
 
 
+def test_who_is_stopped_while_a_process_starts_says_how_to_end_that(command: HiveMind) -> None:
+    config = command.home / "fleets" / "resident" / "config" / "resident.json"
+    with command.start("serve", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr
+        wait_until(config.exists)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 143
+        assert b"hive-mind serve --stop ends it" in process.stderr.read()
+
+    assert command("serve", "--stop").code == 0
+    wait_until(lambda: not processes_of(command.home))
+
+
 def test_a_clients_configuration_is_shown_and_written_others_in_it_stay_and_what_is_none_is_refused(
     hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from hive_mind.cli.asking.asked import (
 )
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, refuse_ineffective, settings_for
 from hive_mind.cli.output import say, show, show_json, show_result
-from hive_mind.cli.running import CommandError
+from hive_mind.cli.running import CommandError, Stopped
 from hive_mind.console import LINK_S, PREFIX
 from hive_mind.control import RESIDENT
 from hive_mind.counted import counted
@@ -128,7 +128,10 @@ async def resident_agent(
     from hive_mind.control.controller import keep_open
 
     async with fleets.opened(settings.home, RESIDENT) as controller:
-        outcome = await keep_open(controller, name, settings)
+        try:
+            outcome = await keep_open(controller, name, settings)
+        except asyncio.CancelledError:
+            raise Stopped(f"stopped; the process of agent {name} may run by now: hive-mind serve --stop ends it") from None
         if not outcome.is_converged:
             raise CommandError(f"agent {name} can't be kept open: {'; '.join(outcome.problems)}")
         yield ResidentAgent(controller, RESIDENT, name, settings)

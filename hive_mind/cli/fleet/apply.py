@@ -139,13 +139,14 @@ async def _apply(source: "Source", home: Path, ways: Ways) -> None:
 
 
 @asynccontextmanager
-async def under_way(controller: "HiveController") -> AsyncIterator[None]:
+async def under_way(controller: "HiveController", kept: str = "nothing is lost") -> AsyncIterator[None]:
     """Show progress on stderr meanwhile. Ctrl-C leaves the work unfinished, and says how to resume."""
     progress = asyncio.create_task(_print_progress(controller))
     try:
         yield
     except asyncio.CancelledError:
-        raise Stopped("stopped; what was started runs on and nothing is lost: run it again to go on") from None
+        half = "it is half done (hive-mind status shows what runs): run it again to go on"
+        raise Stopped(f"stopped; {kept}, but {half}") from None
     finally:
         progress.cancel()
         await asyncio.wait([progress])

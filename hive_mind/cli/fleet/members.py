@@ -191,7 +191,8 @@ def delete(
 
 
 async def _delete(home: Path, fleet: str, timeout_s: float, *, is_purging: bool) -> None:
-    async with fleets.opened(home, fleet, is_reporting=True) as controller, under_way(controller):
+    kept = "what is gone is gone for good" if is_purging else "nothing is lost"
+    async with fleets.opened(home, fleet, is_reporting=True) as controller, under_way(controller, kept):
         outcome = await controller.delete(purge=is_purging, timeout_s=timeout_s)
     if not outcome.is_converged:
         raise CommandError(f"fleet {fleet} is not wholly stopped: {'; '.join(outcome.problems)}; run it again to go on")

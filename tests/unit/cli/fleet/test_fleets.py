@@ -7,8 +7,10 @@ from typer.testing import CliRunner
 
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli.app import app
-from hive_mind.cli.fleet import live
+from hive_mind.cli.fleet import live, members
 from hive_mind.cli.fleet.live import latest_lines
+from hive_mind.cli.running import Stopped
+from hive_mind.control.controller import HiveController
 from hive_mind.control.processes import ProcessFiles
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import InvalidInput, ManifestError
@@ -109,3 +111,22 @@ def test_lines_of_several_logs_are_put_in_the_order_of_their_times(tmp_path):
 
     lines = asyncio.run(latest_lines(folder.path, ["ada", "ben", "cleo"], 3))
     assert [(line.process, line.text[:9]) for line in lines] == [("ada", "Traceback"), ("ben", '{"time":"'), ("ada", "2026-01-0")]
+
+
+@pytest.mark.parametrize("is_purging", [False, True])
+async def test_a_change_that_is_stopped_says_what_became_of_the_memory_and_what_to_do(tmp_path, monkeypatch, is_purging):
+    fleet(tmp_path, "harbour", revision=1)
+    begun = asyncio.Event()
+
+    async def waits(*_: object, **__: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(HiveController, "delete", waits)
+    deleting = asyncio.create_task(members._delete(tmp_path, "harbour", 60.0, is_purging=is_purging))
+    await begun.wait()
+    deleting.cancel()
+    with pytest.raises(Stopped) as stopped:
+        await deleting
+    assert ("nothing is lost" in str(stopped.value)) != is_purging
+    assert "hive-mind status shows what runs): run it again to go on" in str(stopped.value)
