@@ -183,8 +183,9 @@ _STATES_MORE_SHARE = 0.5
 # All of a short text is about the same: where nothing in a small memory is likely enough, its facts are taken for likelier, by
 # this share of what they are for being few. Each row of a table is about another.
 _EASE = 0.5
-# Where that is not enough either, twice as much for the fact that stands out: so far above all others that could answer. Of short
-# texts, each alone in a memory, nine in ten of these answer (a tenth of SQuAD's tricks are then answered besides).
+# Where that is not enough either, twice as much for the fact that stands out: so far above all others that could answer. Of 621
+# questions about 94 short texts, each alone in a memory, 28 are answered so, 23 of them rightly; of 180 of SQuAD's tricks, each
+# put to its paragraph alone, 4 more than were.
 _EASE_ALONE, _STANDS_OUT = 1.0, 1.5
 
 # For one that only its likelihood speaks for: it shares enough words to be quoted.
