@@ -127,8 +127,8 @@ class Subscription:
     """A delivery that is not settled within this time is delivered again. Raise it for slow work, or `extend` the delivery."""
     start: Literal["new", "earliest"] = "new"
     """Where a name begins that never subscribed before: with what is published from now on, or with all that is still kept."""
-    gather_s: float = 0.0
-    """For how long what is brief and for everybody may lie at the broker, so that one look finds more of it; 0: not at all."""
+    gather_s: Callable[[], float] = field(default=float, compare=False)
+    """For how long what is brief and for everybody may lie at the broker now, so that a look finds more; 0: it may not."""
     letters: "LetterBox | None" = field(default=None, compare=False)
     """Where what is refused is written before it is acknowledged; None: the process remembers it."""
 

@@ -336,7 +336,7 @@ async def test_what_is_for_all_and_brief_waits_to_be_read_together_but_not_behin
 ) -> None:
     monkeypatch.setattr(reader, "_QUICK_S", 0.0)
     bus = await buses.bus()
-    bob, cid = await subscribed(bus, gather_s=5.0), await subscribed(bus, "cid", gather_s=0.2)
+    bob, cid = await subscribed(bus, gather_s=lambda: 5.0), await subscribed(bus, "cid", gather_s=lambda: 0.2)
     for number in range(100):
         await bus.publish([msgspec.structs.replace(envelope(str(number), *EVERYONE), is_brief=True)])
     await asyncio.sleep(0.1)

@@ -51,7 +51,7 @@ class BriefReader:
         self._mailbox, self._offer = mailbox, offer
         self._read_up_to: dict[bytes, bytes] = {}
         self._marked: dict[bytes, bytes] = {}
-        self._gather_ms, self._gathers_at = int(mailbox.subscription.gather_s * 1000), 0.0
+        self._gathers_at = 0.0
         self._is_behind = False
         self._task: asyncio.Task[None] | None = None
         self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=place.settings.reconnect_s_max)
@@ -107,15 +107,16 @@ class BriefReader:
             await self._mailbox.until_room(BLOCK_MS / 1000)
             return
         count, own, common = min(room, READ_MAX), self._streams[:-1], self._streams[-1:]
-        if not self._gather_ms or asyncio.get_running_loop().time() < self._gathers_at:
+        gather_ms = int(self._mailbox.subscription.gather_s() * 1000)
+        if not gather_ms or asyncio.get_running_loop().time() < self._gathers_at:
             (reply,) = await self._call(self._reading(count, BLOCK_MS, self._streams))
-            self._take(reply, 0)
+            self._take(reply)
             return
         # Its own wakes it at once, and whatever came for all meanwhile is read behind that in the same round trip.
-        wait_ms = 1 if self._is_behind else self._gather_ms
+        wait_ms = 1 if self._is_behind else gather_ms
         reply, replied, time = await self._call(self._reading(count, wait_ms, own), self._reading(count, 0, common), ("TIME",))
-        self._is_behind = self._take(replied, milliseconds(value(time))) >= count
-        self._take(reply, 0)
+        self._is_behind = self._take(replied, milliseconds(value(time)), gather_ms) >= count
+        self._take(reply)
 
     async def _call(self, *commands: Command) -> list[Any]:
         return await self._wire.call(*commands, within_s=REPLY_WITHIN_S + BLOCK_MS / 1000)
@@ -124,14 +125,14 @@ class BriefReader:
         block = ("BLOCK", block_ms) if block_ms else ()
         return "XREAD", "COUNT", count, *block, "STREAMS", *streams, *(self._read_up_to[stream] for stream in streams)
 
-    def _take(self, reply: Any, now_ms: int) -> int:
-        """How many there were; `now_ms` by the server's clock, which their ids have, or 0 for those that did not have to wait."""
+    def _take(self, reply: Any, now_ms: int = 0, gather_ms: int = 0) -> int:
+        """How many there were. They waited for that long at most, until `now_ms` by the server's clock, which their ids have."""
         count = 0
         for stream, entries in value(reply) or ():
             count += len(entries)
             for id, fields in entries:
                 self._read_up_to[stream] = id
-                self._offer((stream, id), fields, min(max(now_ms - keys.time_of(id), 0), self._gather_ms) if now_ms else 0)
+                self._offer((stream, id), fields, min(max(now_ms - keys.time_of(id), 0), gather_ms))
         return count
 
 

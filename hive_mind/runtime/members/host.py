@@ -22,7 +22,7 @@ from hive_mind.bus.dead_letters import file_of
 from hive_mind.embed import Embedder
 from hive_mind.errors import HiveError
 from hive_mind.hive.member import Member
-from hive_mind.hive.membership import Membership, MembershipSettings
+from hive_mind.hive.membership import Membership
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy import UNSEALED, Seal
 from hive_mind.hive.settings import HiveSettings
@@ -106,7 +106,7 @@ class Host(Generic[Agent]):
             member,
             await self._journal(plan),
             carrier,
-            settings=replace(plan.runner, hive=plan.hive, gather_s=_gather_s(plan.membership)),
+            settings=replace(plan.runner, hive=plan.hive, gather_s=lambda: _gather_s(membership)),
             knows=lambda name: membership.topology is not None and name in membership.topology.nodes,
             signing=signing,
             letters=file_of(folder, plan.name) if is_kept else None,
@@ -210,10 +210,13 @@ class Borrowed:
         """Nothing: it is borrowed."""
 
 
-def _gather_s(settings: MembershipSettings) -> float:
-    """For how long beats may wait to be read together: for half of one, and so that one may still get lost beside that."""
-    beat_ms, spare_ms = settings.beat_ms, settings.suspect_after_ms - 2 * settings.beat_ms
-    return min(_GATHER_S, beat_ms / 2000, max(spare_ms, 0) / 2000)
+def _gather_s(membership: Membership) -> float:
+    """For how long beats may wait to be read together: for half of one, and so that one may still get lost beside that.
+
+    Not at all while a member is silent: its return is heard at once.
+    """
+    beat_ms, suspect_after_ms = membership.settings.beat_ms, membership.settings.suspect_after_ms
+    return 0.0 if membership.suspects else min(_GATHER_S, beat_ms / 2000, max(suspect_after_ms - 2 * beat_ms, 0) / 2000)
 
 
 def _signing(plan: MemberPlan) -> Signing | None:

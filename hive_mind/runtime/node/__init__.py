@@ -41,7 +41,7 @@ class RunnerSettings:
     attempts_max: int = _SUBSCRIPTION.attempts_max
     ack_wait_s: float = _SUBSCRIPTION.ack_wait_s
     start: Literal["new", "earliest"] = _SUBSCRIPTION.start
-    gather_s: float = _SUBSCRIPTION.gather_s
+    gather_s: Callable[[], float] = _SUBSCRIPTION.gather_s
 
     def subscription(self, name: str, letters: LetterBox | None = None) -> Subscription:
         return Subscription(

@@ -6,6 +6,7 @@ Members over one bus, memories and journals in files: what is erased leaves the 
 import asyncio
 import re
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -13,14 +14,18 @@ import pytest
 
 from hive_mind.api import requests as api
 from hive_mind.errors import BackendTimeout, InvalidInput
+from hive_mind.hive.effects import Now
+from hive_mind.hive.membership import Membership, MembershipSettings
 from hive_mind.hive.policy.admission import erased_key
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology import Flat
 from hive_mind.hive.topology.spec import SPECS
 from hive_mind.model.erasure import erasure_of
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members import MemberPlan
+from hive_mind.runtime.members.host import _gather_s
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.node import system_clock
 from tests.unit.runtime.members.town import Town, plan
@@ -231,3 +236,18 @@ async def test_nobody_confirms_while_its_node_still_has_some_of_it(town: Town, m
     monkeypatch.setattr(partitions, "erased", set)
     await ann.erase()
     assert has_confirmed(ann, "ann")
+
+
+@pytest.mark.parametrize(
+    ("beat_ms", "suspect_after_ms", "gather_s"), [(1000, 3500, 0.5), (100, 350, 0.05), (1000, 2000, 0.0), (0, 3500, 0.0)]
+)
+def test_beats_are_read_together_as_far_as_that_makes_nobody_a_suspect(
+    beat_ms: int, suspect_after_ms: int, gather_s: float
+) -> None:
+    settings = MembershipSettings(beat_ms=beat_ms, suspect_after_ms=suspect_after_ms)
+    membership = Membership("ada", b"boot", Flat(("ada", "bob")), settings, Random(1))
+    membership.start([], Now(0, 0))
+
+    assert _gather_s(membership) == gather_s
+    membership.presume_silent(["bob"], Now(0, 0))
+    assert _gather_s(membership) == 0.0, "the return of one that is silent is heard at once"
