@@ -22,8 +22,8 @@ from hive_mind.remembered import remembered
 
 _ASKER = r"(?:we|you|anyone|anybody|someone|somebody)"
 _POLITELY = (
-    rf"(?:can|could|would|will) {_ASKER}(?: please)? (?:tell|remind|show) (?:me|us)|"
-    rf"(?:do|does|did) {_ASKER}(?: happen to)? (?:know|remember|recall)|(?:please )?(?:tell|remind) (?:me|us)|"
+    rf"(?:can|could|would|will) {_ASKER}(?: please)? (?:tell|remind|show|give) (?:me|us)|"
+    rf"(?:do|does|did) {_ASKER}(?: happen to)? (?:know|remember|recall)|(?:please )?(?:tell|remind|give) (?:me|us)|"
     r"(?:I|we)(?: would|['’]d)? (?:want|like|need) to know|(?:weißt du|wisst ihr|wissen wir|kannst du (?:mir|uns) sagen),?"
 )
 _W_WORD = r"(?:who|whom|whose|what|when|where|which|why|how|wer|was|wann|wo|wie|welche[rsmn]?|warum)"
@@ -48,10 +48,17 @@ _SIDE_CHARS_MAX = 80
 _SIDE = regex(rf"[^,:?.;]{{3,{_SIDE_CHARS_MAX}}}\Z")
 # "…, and how strong is it?"
 _ASKED_TOO = regex(r",? and (?=(?:what|who|when|where|which|why|how)\b)", re.IGNORECASE)
+# "…, which door, and who has the key?" A clause that is not asked has no "and" of that kind behind it.
+_ASKED_BETWEEN = regex(r", (?=(?:what|who|when|where|which|why|how)\b)", re.IGNORECASE)
 _COMPARED = regex(
     r"\b(?:first|earlier|later|before|after|precedes?|older|newer|sooner|either|better|worse|more|less)\b", re.IGNORECASE
 )
 _PARTS_MAX = 8
+# "What is the plan for Ann, including the window, the route and the key?"
+_INCLUDING = regex(
+    rf",? (?:including|namely) (?P<items>(?:{_ITEM}+, ){{1,16}}(?:and |plus )?{_ITEM}|{_ITEM}? (?:and|plus) {_ITEM})$",
+    re.IGNORECASE,
+)
 
 
 class Kind(StrEnum):
@@ -133,11 +140,13 @@ def direct(question: str) -> str:
 def parts_of(question: str) -> tuple[str, ...]:
     """The questions that a question is made of; none where it asks for one thing."""
     one_line = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
+    if included := _INCLUDING.search(one_line):
+        return _about([one_line[: included.start()], *_BETWEEN.split(included["items"])], one_line)
     if listed := _LISTED.search(one_line):
         return _about(_BETWEEN.split(_WANTED.sub("", listed["items"])), one_line)
     # "…, and what is it?" asks for nothing else.
     if len(several := [part for part in _ASKED_TOO.split(one_line) if tokenize(part)]) > 1:
-        return _about(several, one_line)
+        return _about([part for parts in several for part in _ASKED_BETWEEN.split(parts) if tokenize(part)], one_line)
     return _about(_either(one_line), one_line) if _COMPARED.search(one_line) else ()
 
 

@@ -19,6 +19,7 @@ from itertools import pairwise
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORDS
 from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, is_version_in, projects_named, titles_of, unsaid
+from hive_mind.cognition.answering.question_terms import PRESENT_WORDS
 from hive_mind.cognition.answering.relevance import YEAR, Relevant
 from hive_mind.cognition.answering.wordings import (
     LIKENESS_MIN,
@@ -55,6 +56,9 @@ _ALIKE = 0.8
 _LOGIT_MAX, _SHARE_MIN = 10.0, 1e-9
 _WORD = regex(r"[^\W_](?:[\w'’-]|(?<=\d)\.(?=\d))*")
 _DIGIT = regex(r"\d")
+_SPOKEN_OF = regex(
+    r"\b(?:for|with|of|by|from|about)\s(?P<of>[^\W\d_][\w-]{1,40}+)|\b(?P<name>[^\W\d_][\w-]{1,40}+)(?:['’]s?\b|\s(?-i:[a-zà-ÿа-яα-ω]))"
+)
 _DENIAL = regex(r"\b(?:not|non|never|no|none|without|cannot|nicht|kein\w{0,3}|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
 
 
@@ -82,7 +86,7 @@ class Evidence:
     form_missed: float
     """It holds nothing of the form that is wanted."""
     said_by_other: float
-    """Somebody is asked about who speaks in these facts, and another one says this."""
+    """Somebody is asked about who speaks in these facts, and another one says this, and not of them."""
     of_other_source: float
     """Share of what is asked about by the names of sources that neither its own source nor the fact has."""
     rank: float
@@ -185,7 +189,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 _replaced(terms_of_question, near[number]),
                 float(terms_of_question.is_denial and not _denies(f"{_question_answered(hit.fact)} {hit.fact.content}")),
                 float(lacks_form(question, dated(question, hit.fact))),
-                float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker))),
+                float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker)) and not _tells_of(speakers, hit.fact)),
                 _share({term: rarity[term] for term in subjects}, {term: not near[number][term] for term in subjects}),
                 hit.score / best if best > 0 else 0.0,
                 float(judged is not None and judged.answers),
@@ -207,7 +211,7 @@ def _asked(question: str) -> _Asked:
     degree = degree_in(question)
     # "1.0.5" is a term, and its figures by themselves say nothing.
     parts = {part for version in VERSION.findall(question) for part in version.split(".")}
-    left_out = degree | parts | function_terms(question)
+    left_out = degree | parts | function_terms(question) | PRESENT_WORDS
     terms = tuple(dict.fromkeys(term for term in tokenize(with_phrases(question)) if term not in left_out))[:_TERMS_MAX]
     named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
     pairs = tuple(pair for pair in _side_by_side(words, parts) if set(pair) <= set(terms))
@@ -257,6 +261,15 @@ def _met(term: str, terms: frozenset[str]) -> float:
     if VERSION.fullmatch(term):
         return _ALIKE * is_version_in(term, terms)
     return _ALIKE if met_in((term,), terms) else _ALIKE * likeness(term, terms)
+
+
+def _tells_of(names: frozenset[str], fact: Fact) -> bool:
+    """Whether somebody is spoken of: "Mia should ring", "the code for Mia". "Thanks, Mia!" speaks to her."""
+    message = fact.content.removeprefix(f"{fact.speaker}: ")
+    return any(
+        (name := match["name"] or match["of"])[0].isupper() and not names.isdisjoint(terms_in(name))
+        for match in _SPOKEN_OF.finditer(message)
+    )
 
 
 def _share(rarity: Mapping[str, float], shares: Mapping[str, float]) -> float:

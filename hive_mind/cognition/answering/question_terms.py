@@ -134,13 +134,19 @@ def _predicate(rest: str) -> frozenset[str]:
     return terms_in(verbs[0])
 
 
-# They say what kind of answer is wanted (see `intent`), not what it is about.
-_FORM_WORDS = frozenset(
+# A question for what holds now, or for all of it in short, says so; a text need not.
+PRESENT_WORDS = frozenset(
     tokenize(
-        "before previous previously former formerly original originally initial initially current currently now latest today "
-        "still list all every many much often long ever kind kinds type types different various tell know say please name "
-        "version versions claim claims statement statements conflicting disagree overview brief summarise summarize story "
-        "mycket meget mye"
+        "current currently now latest today still overview brief summarise summarize summary recap details information story "
+        "exact exactly"
+    )
+)
+# They say what kind of answer is wanted (see `intent`), not what it is about.
+_FORM_WORDS = PRESENT_WORDS | frozenset(
+    tokenize(
+        "before previous previously former formerly original originally initial initially list all every many much often long "
+        "ever kind kinds type types different various tell know say please name version versions claim claims statement "
+        "statements conflicting disagree mycket meget mye"
     )
 )
 

@@ -228,6 +228,7 @@ _PHRASES = {
     "come out": "released",
     "came out": "released",
     **dict.fromkeys(("at once", "at the same time", "in parallel", "simultaneously", "simultaneous"), "concurrent"),
+    **dict.fromkeys(("right now", "as of now", "at this point", "at this late point", "at the moment", "at present"), "now"),
     **dict.fromkeys(("in favour of", "in favor of"), "replaced"),
     "stand for": "acronym",
     "stands for": "acronym",

@@ -92,6 +92,15 @@ def test_any_text_can_be_asked(question: str):
         ("Summarise INC-2024-1: cause, repair and damage.", ("cause: INC-2024-1", "repair: INC-2024-1", "damage: INC-2024-1")),
         ("Who sold the boat, and what did it cost?", ("Who sold the boat", "what did it cost")),
         ("What came first in Blue Fox, the fence or the roof?", ("the fence: Blue Fox", "the roof: Blue Fox")),
+        (
+            "What is the plan for Ana Roth, including the window, the route and the key?",
+            ("What is the plan for Ana Roth", "the window: Ana Roth", "the route: Ana Roth", "the key: Ana Roth"),
+        ),
+        (
+            "What is the slot of Blue Fox, which door should he use, and who has the key?",
+            ("What is the slot of Blue Fox", "which door should he use: Blue Fox", "who has the key: Blue Fox"),
+        ),
+        ("What is the rent, including heating?", ()),
         ("Who sold the boat?", ()),
         ("Do we need bread or milk?", ()),
     ],

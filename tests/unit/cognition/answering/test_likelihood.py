@@ -115,3 +115,30 @@ def test_where_few_facts_are_found_the_others_of_a_small_memory_lack_what_is_ask
 
     shares = [evidence_of("How high does the harbour fee become?", found, {}, searched)[0].own for searched in (0, 1, 400, 4, 8)]
     assert shares[0] == shares[1] == shares[2] < shares[3] < shares[4]
+
+
+@pytest.mark.parametrize(
+    ("message", "is_of_another"),
+    [
+        ("Mira's guest code is 2864.", False),
+        ("The code for Mira is 2864.", False),
+        ("Mira should use the side door, the code is 2864.", False),
+        ("My guest code is 2864.", True),
+        ("Thanks, Mira! My guest code is 2864.", True),
+        ("Mira, my guest code is 2864.", True),
+    ],
+)
+def test_who_speaks_of_somebody_is_no_other_one_and_who_speaks_to_them_is(message: str, is_of_another: bool):
+    hits = [hit(f"Ana: {message}", speaker="Ana"), hit("Mira: I come on Friday.", speaker="Mira")]
+
+    assert [said.said_by_other for said in evidence_of("What is the guest code of Mira?", hits, {})] == [
+        float(is_of_another),
+        0.0,
+    ]
+
+
+@pytest.mark.parametrize(
+    "asked", ["What is the current plan right now?", "What is the plan as of now?", "What is the summary of the plan?"]
+)
+def test_that_something_holds_now_or_is_told_in_short_need_not_be_said(asked: str):
+    assert evidence(asked, "The plan: paint the boat.", "The boat is blue.").own == 1.0
