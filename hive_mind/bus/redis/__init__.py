@@ -40,13 +40,13 @@ from hive_mind.bus.codec import decode, encode
 from hive_mind.bus.mailbox import drained
 from hive_mind.bus.redis import admin, keys
 from hive_mind.bus.redis.admin import ENVELOPE_BYTES_MAX, EVERY_S, inspected, look, purge, refuse_full, scrub, trim
-from hive_mind.bus.redis.connection import Packed
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, RedisSender
 from hive_mind.bus.redis.reader import StreamReader
 from hive_mind.bus.redis.wire import (
     REPLY_WITHIN_S,
     AdminClient,
     Command,
+    Packed,
     ServerAddress,
     Wire,
     begin,

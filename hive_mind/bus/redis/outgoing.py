@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hive_mind.bus.redis.connection import Packed, ReplyError
-from hive_mind.bus.redis.wire import Command, ServerAddress, Wire, begin, meaning
+from redis.exceptions import RedisError
+
+from hive_mind.bus.redis.wire import Command, Packed, ServerAddress, Wire, begin, meaning
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -191,7 +192,7 @@ class RedisSender:
         for send in sends:
             own_replies = replies[start : start + len(send.commands)]
             start += len(send.commands)
-            failed = [n for n, reply in enumerate(own_replies) if isinstance(reply, ReplyError)]
+            failed = [n for n, reply in enumerate(own_replies) if isinstance(reply, RedisError)]
             if not failed:
                 if not send.done.done():
                     send.done.set_result(None)
@@ -208,7 +209,7 @@ class RedisSender:
             loop, wait_s = asyncio.get_running_loop(), delay_s(self._full_for, _FULL, rng=self._rng)
             self._not_before = loop.time() + wait_s
             loop.call_later(wait_s, self._bell.set)
-            refusal = meaning(next(reply for reply in replies if isinstance(reply, ReplyError)))
+            refusal = meaning(next(reply for reply in replies if isinstance(reply, RedisError)))
             self._give_back(full, refusal)
             self._note(refusal)
 
