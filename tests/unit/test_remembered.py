@@ -26,6 +26,7 @@ OF_NO_TEXT = {
     "evals/generating/world.py",
     "evals/report/__init__.py",
     "hive/replication/partition_content.py",
+    "hive/topology/sharded.py",
     "identity/epochs.py",
     "installation.py",
     "memory/reranking.py",
