@@ -56,7 +56,11 @@ _CORRECTING = regex(
     re.IGNORECASE,
 )
 _NOW_SAID = regex(rf"\s{_NOW}", re.IGNORECASE)
-_CHANGED = regex(r"\b(?:moved|changed|switched|renamed|postponed|rescheduled|replaced|no longer)\b", re.IGNORECASE)
+_CHANGED = regex(
+    r"\b(?:moved|changed|switched|renamed|postponed|rescheduled|replaced|slip(?:s|ped)|delayed|pushed|brought forward|"
+    r"no longer)\b",
+    re.IGNORECASE,
+)
 _PAST = regex(r"\b(?:was|were|had|did|went|got|made|took|gave|came|saw|said|met|[a-z]{2,30}ed)\b", re.IGNORECASE)
 _DAY_CHARACTERS = len("2026-05-04")
 _SENTENCE_END = regex(r"(?<=[.!?])\s+")
@@ -81,10 +85,22 @@ _INSTEAD = regex(
 )
 # A sentence is about the words in front of it.
 _VERB = regex(
-    r"[:?!;]|\b(?:is|are|was|were|has|have|moved?|moves|changed?|switched|renamed|postponed|rescheduled|replaced|now|instead|ist|"
+    r"[:?!;]|\b(?:is|are|was|were|has|have|moved?|moves|changed?|switched|renamed|postponed|rescheduled|replaced|slip(?:s|ped)|delayed|pushed|brought|now|instead|ist|"
     r"sind|est|sont|es|son|è|sono)\b",
     re.IGNORECASE,
 )
+# "8 April: …" says when, and not of what.
+_STAMP = regex(
+    r"^\W{0,3}(?:[^\W\d_]{2,12}[.,]? ){0,2}\d{1,4}[^\s:]{0,12}(?: [^\W\d_]{3,12}\.?)?(?: \d{4})?,?(?: \d{1,2}[:.]\d\d)?\s?[:–-]\s"
+)
+_PLACED = regex(
+    rf"(?P<thing>[^,.;:!?]{{2,60}}?)\s(?:is|are|stands?|lies?|hangs?|lives?|sits?|ist|liegt|steht|hängt|wohnt|est|"
+    r"se trouve|está|è|si trova)"
+    rf"(?:\s(?:{_NOW}|kept|stored))?\s(?:in|on|at|under|with|behind|by|near|above|below|inside|next\sto|im|am|auf|unter|bei|beim|hinter|"
+    r"neben|dans|sur|sous|chez|en|con|bajo|sobre|sotto|nel|nella|sul|sulla|da)\s",
+    re.IGNORECASE,
+)
+_TAKEN_OVER = regex(r"\b(?:takes?|took) over (?:as|from|for) (?P<role>[^,.;:!?]{2,60})", re.IGNORECASE)
 # One day or hour may be put in the place of another.
 _WHEN = regex(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|"
@@ -183,12 +199,17 @@ def _moves(later: Fact, earlier: Fact) -> bool:
         value = next(filter(None, instead.groups()))
         if (_FIGURE.search(value) or _OPENER.match(message)) and terms_in(value) <= terms_in(former):
             return True
+    if (role := _TAKEN_OVER.search(message)) and terms_in(role["role"]) <= terms_in(former):
+        return True
     is_put_right = _OPENER.match(message) is not None or _NOW_SAID.search(message) is not None
     if not (is_put_right or _CHANGED.search(message)):
         return False
-    # The time behind "Update" is when that is said.
-    message, former = _OPENER.sub("", message), _OPENER.sub("", former)
+    # The time behind "Update", or in front of an entry, is when that is said.
+    message, former = (_STAMP.sub("", _OPENER.sub("", text), count=1) for text in (message, former))
     if (keyed := _KEYED.match(earlier.content)) and _given_anew(keyed["key"], message):
+        return True
+    placed, placed_before = (_PLACED.match(text) for text in (message, former))
+    if is_put_right and placed and placed_before and terms_in(placed["thing"]) == terms_in(placed_before["thing"]):
         return True
     subject = [word for word in terms_in(_WHEN.sub("", _VERB.split(message, maxsplit=1)[0])) if len(word) >= _TELLING_LETTERS_MIN]
     if not terms_in(former).issuperset(subject):
