@@ -1,4 +1,4 @@
-"""`hive-mind doctor`: what is installed, what is missing and how to get it, and whether the database can be opened now.
+"""`hive-mind doctor`: what is installed or missing, whether the database can be opened now, and how the fleets of a home are.
 
 It asks nobody on the network and loads no model. The exit code is 1 when something stands in the way, and 0 when only optional
 parts are missing.
@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from hive_mind import __version__, backends
+from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import refuse_kept_open
 from hive_mind.cli.options import DEFAULT_AGENT, Format, Group, settings_for
@@ -74,7 +75,7 @@ async def doctor(
     from_hive: Annotated[bool, typer.Option("--from-hive", help="With --repair: also take back what the agent shared.")] = False,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Check the installation and the agent's database, and say what to do about what is missing.
+    """Check the installation, the agent's database and this home's fleets, and say what to do about what is missing.
 
     With --repair a damaged database is rebuilt from every row that is intact; the damaged file stays beside it. With --from-hive
     what is then missing is restored from the journals of this home's hives, as far as the agent shared it.
@@ -92,6 +93,7 @@ async def doctor(
         await _reader(settings),
         _embedding(settings),
         await _database(settings, agent),
+        *[await _fleet(settings.home, fleet) for fleet in fleets.fleets_in(settings.home)],
         *await asyncio.to_thread(_left_over, settings.home),
         await asyncio.to_thread(_disk, settings, agent),
     ]
@@ -190,6 +192,20 @@ async def _database(settings: Settings, agent: str) -> Check:
         return Check("database", PROBLEM, str(error), "see above")
     use = f"in use by process {in_use}" if in_use else "not in use"
     return Check("database", OK, f"{path}: {counted(facts, 'fact')}, {path.stat().st_size >> 10:,} KB, readable, {use}")
+
+
+async def _fleet(home: Path, fleet: str) -> Check:
+    """How a fleet of this home is, as `hive-mind status` says; one on another platform is not asked."""
+    from hive_mind.control.state import FleetFolder
+
+    name, platform = f"fleet {fleet}", FleetFolder(home, fleet).state().platform
+    if platform != "local":
+        return Check(name, OK, f"runs on {platform}, which is not asked: hive-mind status --fleet {fleet}")
+    async with fleets.opened(home, fleet) as controller:
+        status = await controller.status()
+    detail = "; ".join([fleets.fleet_line(status).removeprefix(f"{name}: "), *fleets.broken_conditions(status)])
+    is_well = status.phase != "Degraded"
+    return Check(name, OK if is_well else PROBLEM, detail, "" if is_well else f"hive-mind status --fleet {fleet}")
 
 
 def _left_over(home: Path) -> list[Check]:

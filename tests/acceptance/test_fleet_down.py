@@ -37,6 +37,11 @@ def test_after_a_power_failure_nothing_is_said_to_be_forgotten(command: HiveMind
 
     seen = command("status", "-o", "json")
     assert (seen.code, seen.json["phase"], seen.json["facts"]) == (1, "Degraded", facts)
+    checked = command("doctor", "-o", "json")
+    assert (checked.code, [check["name"] for check in checked.json["checks"] if check["state"] == "problem"]) == (
+        1,
+        ["fleet town"],
+    )
     for words in (("ask", QUESTION), ("learn", notes), ("facts", "list")):
         ended = command(*words)
         assert ended.code == 1, (words, ended.out)
