@@ -360,11 +360,15 @@ def other_words(question: str) -> str:
     """The other words for those of a question."""
     synonyms = (sorted(_same().get(term, ())) for term in sorted(phrase_terms(question)))
     # A stem is a word like any other to who searches for it, and may have a stem of its own: "licens" of "licence".
-    return " ".join(map(_word_of, filter(None, chain.from_iterable(zip_longest(*synonyms)))))
+    terms = filter(None, chain.from_iterable(zip_longest(*synonyms)))
+    return " ".join(_words().get(term, term) for term in terms)
 
 
-def _word_of(term: str) -> str:
-    return term if tokenize(term) == [term] else next((w for w in _SAME.split() if tokenize(w) == [term]), term)
+@remembered(1)
+def _words() -> dict[str, str]:
+    """A word by its stem, where that is none by itself."""
+    words = {stem: word for word in reversed(_SAME.split()) if len(stems := tokenize(word)) == 1 for stem in stems}
+    return {stem: word for stem, word in words.items() if tokenize(stem) != [stem]}
 
 
 @remembered(1)
