@@ -366,7 +366,7 @@ def other_words(question: str) -> str:
 
 @remembered(1)
 def _words() -> dict[str, str]:
-    """A word by its stem, where that is none by itself."""
+    """A word by its stem, where a search would take the stem for another."""
     words = {stem: word for word in reversed(_SAME.split()) if len(stems := tokenize(word)) == 1 for stem in stems}
     return {stem: word for stem, word in words.items() if tokenize(stem) != [stem]}
 
