@@ -60,6 +60,15 @@ _EXACT_BONUS, _TITLE_BONUS, _POINTING_MALUS, _CODE_MALUS = 0.1, 0.5, 0.5, 0.2
 _TOLD = regex(
     r"(?:and |so |but )?(?:who|whom|why|when|is|are|was|were|does|do|did|can|what (?:is|are|was|were|does|did))\b", re.IGNORECASE
 )
+_WHY = regex(
+    r"(?:and |so |but )?(?:why|how come|warum|wieso|weshalb|pourquoi|por qu[eé]|perché|waarom|dlaczego|почему|varför|hvorfor)\b",
+    re.IGNORECASE,
+)
+_REASON = regex(
+    r"\b(?:because|since|due to|owing to|so that|in order to|caus(?:ed?|es|ing)|reasons?|weil|denn|wegen|damit|parce que|car|"
+    r"à cause|afin|porque|debido|perché|causa|omdat|vanwege|ponieważ|потому|из-за|eftersom|fordi|på grund)\b",
+    re.IGNORECASE,
+)
 _POINTING = regex(
     r"(?:(?:please )?(?:see|read|refer to|consult|follow|visit)|for (?:more|further|other|details|an example)\b.{0,80}, see|"
     r"you(?:'ll| will| may| should)? (?:want to )?(?:read|see))\b",
@@ -233,7 +242,7 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     best = chosen(terms, ranked, quotes_max, parts)
     judgements = {judged_hit.hit.fact.id: judged_hit for judged_hit in best}
     hits_chosen = [judged_hit.hit for judged_hit in best]
-    sources = tuple(later_first([*hits_chosen, *corrections_of(hits_chosen, now)]))
+    sources = tuple(later_first([*_with_reason(text, hits_chosen, now, searched), *corrections_of(hits_chosen, now)]))
     quoted = [judgements.get(hit.fact.id) or Relevant(hit, _UNJUDGED, answers=True) for hit in sources]
     # By how much of the question it says, in these words or in others.
     shares = [max(judged_hit.found.share, min(1.0, judged_hit.hit.components.semantic or 0.0)) for judged_hit in quoted]
@@ -248,6 +257,23 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
         "quoted",
         round(confidence, 2),
     )
+
+
+def _with_reason(question: str, quotes: list[Hit], hits: Sequence[Hit], searched: int) -> list[Hit]:
+    """The quotes, with what follows the first, where "why" is asked and that says only once more what is asked about.
+
+    It comes first where it says that it is the reason, and in a small memory: a sentence of a large one may have more in it.
+    """
+    first = quotes[0].fact
+    if not _WHY.match(question) or _REASON.search(first.content):
+        return quotes
+    behind = [hit for hit in hits if hit.fact.before == first.content and not set(hit.fact.sources).isdisjoint(first.sources)]
+    told = [hit for hit in behind if not only_asks(hit.fact) and not is_record(hit.fact)][:1]
+    reasons = [hit for hit in (*told, *quotes) if _REASON.search(hit.fact.content)]
+    if reasons and reasons[0] not in told:
+        return quotes
+    others = [hit for hit in quotes if hit not in told]
+    return [*told, *others] if reasons or 0 < searched < MANY else [*others[:1], *told, *others[1:]]
 
 
 def _wording_bonus(question: str, terms: QuestionTerms, fact: Fact) -> float:

@@ -251,3 +251,26 @@ def test_of_few_facts_one_that_is_less_likely_is_quoted_and_of_many_it_is_not():
 
     assert (is_answered(3), is_answered(10_000)) == (True, False)
     assert (is_answered(3, "careful"), is_answered(20, "careful")) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "behind", "is_first"),
+    [
+        ("Why is the lift closed?", "The lift is closed from Monday.", "The motor needs a new bearing.", True),
+        ("Why did the boat not sail?", "Ana: the boat did not sail.", "Bo: why? Ana: the mast broke.", True),
+        ("Warum fährt die Fähre nicht?", "Die Fähre fährt heute nicht.", "Der Motor wird repariert.", True),
+        ("Why is the lift closed?", "The lift is closed because the motor is worn.", "The stairs are in wing B.", False),
+        ("When is the lift closed?", "The lift is closed from Monday.", "The motor needs a new bearing.", False),
+        ("Why is the lift closed?", "The lift is closed from Monday.", "Is there another one?", False),
+    ],
+)
+def test_why_is_answered_by_what_follows_the_sentence_that_says_it_again(
+    question: str, said: str, behind: str, *, is_first: bool
+):
+    told = [hit(said, keyword=6.0), hit(behind, keyword=1.0, before=said), hit("The harbour is blue.", keyword=0.5)]
+
+    contents = [source.fact.content for source in answer(question, *told).sources]
+
+    assert contents[: 1 + is_first] == [*([behind] if is_first else []), said]
+    # Of a large memory behind it: a sentence there may have the reason in it.
+    assert answer(question, *told, searched=500).sources[0].fact.content == said
