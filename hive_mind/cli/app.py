@@ -116,7 +116,11 @@ _GENERAL = (
         "Simulate hives under faults; exit code 1 and the command that repeats it when one breaks a promise.",
     ),
     Entry("stats", "stats", "Count what the agent knows."),
-    Entry("doctor", "doctor", "Check the installation and the agent's database, and say what to do about what is missing."),
+    Entry(
+        "doctor",
+        "doctor",
+        "Check the installation, the agent's database and this home's fleets, and say what to do about what is missing.",
+    ),
     Entry("demo", "demo", "See it work in a few seconds: learn an example, answer questions, measure."),
     Entry("eval", "evals", "Compare topologies, sizes and ways to retrieve on questions with known answers."),
     Entry("retrieval", "retrieval", "Tune retrieval: configurations as files, measured before they are used."),
