@@ -3,8 +3,7 @@
 Real processes over a Redis server of the fleet's own, each agent with its database and twenty facts to learn. Memory is that of
 all processes of the fleet, shared pages counted once (PSS). Wall time, so it needs a quiet machine.
 `python -m benchmarks.fleet_of_processes [--agents 100] [--per-process 50] [--topology flat] [--idle-s 0] [--output json]`.
-
-With `--idle-s` also what a process takes that nobody asks: the CPU of the one that takes most, in the best of three such times.
+With `--idle-s` also what a process takes that nobody asks, in the best of three such times.
 """
 
 import asyncio
@@ -21,9 +20,7 @@ from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.status import FleetStatus
 
-FACTS, SLEEP_AFTER_S = 20, 2.0
-# Indexes are made and memory is given back; what a member tells the others after its start is told.
-SETTLED_S = 30.0
+FACTS, SLEEP_AFTER_S, SETTLED_S = 20, 2.0, 30.0
 MANIFEST = """
 apiVersion: hive-mind/v1
 kind: Hive
@@ -77,20 +74,14 @@ async def measured(home: Path, agents: int, per_process: int, topology: str, idl
 
 
 async def idle(status: FleetStatus, seconds: int) -> dict[str, float]:
-    """Of a fleet in which nothing happens."""
-    await asyncio.sleep(SETTLED_S)
+    """Of a fleet in which nothing happens: of the process that takes most."""
     processes, shares = [psutil.Process(process.pid) for process in status.processes], []
-    for _ in range(3):
-        before_s = [cpu_s(process) for process in processes]
-        await asyncio.sleep(seconds)
-        shares.append(max(cpu_s(process) - s for process, s in zip(processes, before_s, strict=True)) / seconds)
+    # In the first time indexes are made and memory is given back.
+    for seconds_of_look in (SETTLED_S, seconds, seconds, seconds):
+        await asyncio.sleep(seconds_of_look)
+        shares.append(max(process.cpu_percent() for process in processes))
     most_mb = max(process.memory_full_info().pss for process in processes) / 1e6
-    return {"idle processes": len(processes), "idle, % of a core": 100 * min(shares), "idle, MB": most_mb}
-
-
-def cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+    return {"idle, % of a core": min(shares[1:]), "idle, MB": most_mb}
 
 
 async def asleep(controller: HiveController) -> FleetStatus:

@@ -16,9 +16,9 @@ from hive_mind.awaiting import off_loop
 from hive_mind.cognition import Extraction
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.extraction.blocks import Layout, blocks, section_names
-from hive_mind.cognition.extraction.captions import are_captions, text_of_captions
 from hive_mind.cognition.extraction.dating import Dates, dates_of, with_entries
 from hive_mind.cognition.extraction.html_text import is_html, text_of_html
+from hive_mind.cognition.extraction.screen_text import are_captions, text_of_captions
 from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX, STATED, Piece, cut, exchanged, summed_up
 from hive_mind.cognition.extraction.separated import message_of
 from hive_mind.cognition.extraction.source_text import notes_of_source

@@ -165,8 +165,7 @@ def asking_reader(
 ) -> Reader:
     """The reader with a model, or with why there is none, which answers by quotation then; it words the memory's questions."""
     # Only an agent with a language model needs what asks one: it loads what reads texts and words answers.
-    from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
-    from hive_mind.runtime.quoting_instead import QuotingInstead
+    from hive_mind.cognition.prompted import PromptedReader, PromptedSettings, QuotingInstead
 
     prompted = PromptedSettings(instructions=instructions, retry=settings.llm_retry)
     asking = model if isinstance(model, ConfigError) else PromptedReader(model, budget, prompted)

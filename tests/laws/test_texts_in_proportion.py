@@ -14,7 +14,7 @@ from hive_mind.cognition.answering.intent import direct, intent_of, parts_of
 from hive_mind.cognition.answering.question_terms import focus_of
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.answering.tallying import aggregations_of
-from hive_mind.cognition.extraction.manual_text import text_of_manual
+from hive_mind.cognition.extraction.screen_text import text_of_manual
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.temporal import moments, resolved_dates
 from hive_mind.hive.trust.wording import wording

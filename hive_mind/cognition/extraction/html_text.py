@@ -8,7 +8,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from hive_mind.cognition.extraction.manual_text import is_manual, text_of_manual
+from hive_mind.cognition.extraction.screen_text import is_manual, text_of_manual
 from hive_mind.regex import regex
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})

@@ -118,8 +118,7 @@ def _text_in(path: Path, text: str) -> str | Unreadable:
     Of HTML in Markdown it is what a browser would show; of JSON and YAML each value with all its keys; of
     captions who says what; of Python the docstrings and constants, of other languages comments with the code below them.
     """
-    from hive_mind.cognition.extraction.captions import text_of_captions
-    from hive_mind.cognition.extraction.manual_text import is_manual, text_of_manual
+    from hive_mind.cognition.extraction.screen_text import is_manual, text_of_captions, text_of_manual
     from hive_mind.cognition.extraction.source_text import is_source, text_of_python, text_of_source
 
     suffix = path.suffix.lower()

@@ -6,13 +6,12 @@ import pytest
 
 from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.cognition.prompted import PromptedReader
+from hive_mind.cognition.prompted import PromptedReader, QuotingInstead
 from hive_mind.errors import BackendUnavailable, ConfigError, ModelOutputError
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.reranking import Expander
 from hive_mind.model.query import Query
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_agent
 from tests.builders import Home, said

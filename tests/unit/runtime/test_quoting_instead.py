@@ -1,13 +1,12 @@
 """A model that was late is let alone for a while, so that questions do not queue behind it."""
 
 from hive_mind.cognition.budget import Budget
-from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
+from hive_mind.cognition.prompted import PromptedReader, PromptedSettings, QuotingInstead
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.gathered import Answer, Question
 from hive_mind.model.query import ComponentScores, Hit
 from hive_mind.retry import RetrySettings
-from hive_mind.runtime.quoting_instead import QuotingInstead
 from tests.builders import fact
 
 SCORES = ComponentScores(keyword=1.0, semantic=0.0, exact=0.0, confirmations=0.0, trust=0.5)

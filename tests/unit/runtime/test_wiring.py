@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from hive_mind import backends
-from hive_mind.cognition.prompted import PromptedReader
+from hive_mind.cognition.prompted import PromptedReader, QuotingInstead
 from hive_mind.errors import BackendNotInstalled, InvalidInput, ModelOutputError, UnknownBackend
 from hive_mind.runtime import wiring
-from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.settings import Settings, database_path
 from tests.builders import found, run
 

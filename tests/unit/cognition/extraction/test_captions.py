@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.extraction.captions import are_captions, text_of_captions
+from hive_mind.cognition.extraction.screen_text import are_captions, text_of_captions
 from tests.growth import costly
 
 VTT = (

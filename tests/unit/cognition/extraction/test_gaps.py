@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.extraction.manual_text import text_of_manual
+from hive_mind.cognition.extraction.screen_text import text_of_manual
 from tests.unit.cognition.reading import candidates
 
 BOATS = "Boat      Berth   Length\nSkua      4       12\nPetrel    9       15"

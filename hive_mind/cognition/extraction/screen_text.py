@@ -1,9 +1,14 @@
-"""Pages of manuals as `man` prints them, laid out as people write notes: sections, options with what they do, paragraphs.
+"""Texts as programs lay them out for a screen, as people write notes.
 
-They are set in blanks: a title at the margin, a paragraph further in and stretched to its width, an option on a line of its own
-above what it does, an example further in than the sentence before it.
+Pages of manuals as `man` prints them: sections, options with what they do, paragraphs. They are set in blanks: a title at the
+margin, a paragraph further in and stretched to its width, an option on a line of its own above what it does, an example further
+in than the sentence before it.
+
+Captions, transcripts with times (WebVTT and SubRip), as who said what: they are cut to the width of a screen, so those of one
+speaker are joined again; their times are places on a tape and go.
 """
 
+import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -22,11 +27,18 @@ _ENDS = (".", ":", "!", "?", ";", ",")
 _SENTENCE = regex(r"[A-Z][a-z']{0,15} [a-z][a-z' ,-]{12}")
 # A word that was parted at the end of a line.
 _PARTED = regex(r"(?<=[a-z])[-\u2010] (?=[a-z])")
+_HEAD_CHARS_MAX = 1_000
+_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[.,]\d{1,3}"
+_TIMES = regex(rf"\A\s*{_TIME}\s*-->\s*{_TIME}\b.*")
+_VOICE = regex(r"<v(?:\.[^\s>]{0,40})?\s+(?P<who>[^>]{1,60})>")
+_TAG = regex(r"</?[^<>]{0,80}>")
+# ">> ANA:" of broadcasters, "- " before a change of speaker.
+_NAMED = regex(r"(?:>>\s*|-\s+)?(?P<who>[^\W\d_][\w .'’-]{0,40}):\s+(?P<said>\S.*)")
 
 
 def is_manual(text: str) -> bool:
     """Whether a text begins as such a page does: with its name at both ends of a line."""
-    return _HEAD.fullmatch(text[:1_000].strip().partition("\n")[0].rstrip()) is not None
+    return _HEAD.fullmatch(text[:_HEAD_CHARS_MAX].strip().partition("\n")[0].rstrip()) is not None
 
 
 @dataclass(slots=True)
@@ -117,3 +129,47 @@ def _shown(paragraphs: list[_Paragraph]) -> Iterator[str]:
             named = []
             yield f"{below}- {paragraph.text}" if terms or is_bullet else paragraph.text
     yield from ["\n".join(("```", *code, "```"))] if code else []
+
+
+def are_captions(text: str) -> bool:
+    """Whether a text begins as captions do: with its name and a time, or with the first number and a time."""
+    lines = [*text.lstrip()[:_HEAD_CHARS_MAX].splitlines(), ""]
+    is_numbered = lines[0].strip().isdecimal() and _TIMES.fullmatch("".join(lines[1:2])) is not None
+    return is_numbered or (lines[0].startswith("WEBVTT") and any(map(_TIMES.fullmatch, lines)))
+
+
+def text_of_captions(text: str) -> str:
+    """A paragraph for each turn, with its speaker where the captions name one."""
+    turns: list[tuple[str, list[str]]] = []
+    for who, said in _said(text.splitlines()):
+        if turns and who in (turns[-1][0], ""):
+            # Captions that roll up show a line again.
+            if said != turns[-1][1][-1]:
+                turns[-1][1].append(said)
+        else:
+            turns.append((who, [said]))
+    return "\n\n".join(f"{who}: {' '.join(said)}" if who else " ".join(said) for who, said in turns) + "\n"
+
+
+def _said(lines: list[str]) -> Iterator[tuple[str, str]]:
+    is_caption = False
+    for place, line in enumerate(lines):
+        if _TIMES.fullmatch(line):
+            is_caption = True
+        elif not line.strip():
+            is_caption = False
+        elif is_caption:
+            # The number of the next caption may follow without a line between.
+            if line.strip().isdecimal() and place + 1 < len(lines) and _TIMES.fullmatch(lines[place + 1]):
+                continue
+            yield from _spoken(line)
+
+
+def _spoken(line: str) -> Iterator[tuple[str, str]]:
+    voice = _VOICE.search(line)
+    said = " ".join(html.unescape(_TAG.sub("", line)).split())
+    named = None if voice else _NAMED.fullmatch(said)
+    who = voice["who"].strip() if voice else named["who"].strip() if named else ""
+    said = named["said"] if named else said
+    if said:
+        yield who, said
