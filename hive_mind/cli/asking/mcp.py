@@ -1,12 +1,10 @@
 """`hive-mind mcp`: an agent's memory for a program that speaks the Model Context Protocol."""
 
 import asyncio
-import fcntl
 import json
 import secrets
 import select
 import sys
-import termios
 from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
@@ -116,6 +114,11 @@ def mcp(
 
 def is_at_end(descriptor: int) -> bool:
     """Whether nothing will come from there any more: a shell closed it, it is /dev/null, or its writer is gone."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+    import termios
+
     watch = select.poll()
     watch.register(descriptor, select.POLLIN)
     if not watch.poll(0):

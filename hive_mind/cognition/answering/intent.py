@@ -139,7 +139,7 @@ def direct(question: str) -> str:
 @ornament(lambda _: ())
 def parts_of(question: str) -> tuple[str, ...]:
     """The questions that a question is made of; none where it asks for one thing."""
-    one_line = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
+    one_line = _in_one_line(question)
     if included := _INCLUDING.search(one_line):
         return _about([one_line[: included.start()], *_BETWEEN.split(included["items"])], one_line)
     if listed := _LISTED.search(one_line):
@@ -148,6 +148,15 @@ def parts_of(question: str) -> tuple[str, ...]:
     if len(several := [part for part in _ASKED_TOO.split(one_line) if tokenize(part)]) > 1:
         return _about([part for parts in several for part in _ASKED_BETWEEN.split(parts) if tokenize(part)], one_line)
     return _about(_either(one_line), one_line) if _COMPARED.search(one_line) else ()
+
+
+def parts_listed(question: str) -> tuple[str, ...]:
+    """The parts of which an answer says whether they are known: what stands in front of "including …" is the list itself."""
+    return parts_of(question)[1 if _INCLUDING.search(_in_one_line(question)) else 0 :]
+
+
+def _in_one_line(question: str) -> str:
+    return " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
 
 
 def _either(question: str) -> list[str]:

@@ -19,7 +19,7 @@ from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.counterparts import about_what_is_named, lacks_half
 from hive_mind.cognition.answering.definition import defining_bonus
 from hive_mind.cognition.answering.headings import dated, is_title, notes_around, opening_bonus
-from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
+from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_listed, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, MANY, likelihoods, prior_of
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
 from hive_mind.cognition.answering.records import key_in
@@ -252,7 +252,7 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
         for judged_hit in quoted
     ]
     return Answer(
-        "\n".join([PREFACE, *quotations, *_left_open(parts_of(text), now, sources, settings, searched)]),
+        "\n".join([PREFACE, *quotations, *_left_open(parts_listed(text), now, sources, settings, searched)]),
         sources,
         "quoted",
         round(confidence, 2),

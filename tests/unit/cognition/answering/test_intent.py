@@ -109,12 +109,21 @@ def test_a_question_for_several_things_has_a_part_for_each(question: str, parts:
     assert parts_of(question) == parts
 
 
+BLUE_FOX = [hit(f"The {what} of Blue Fox is {how}.", keyword=5.0) for what, how in (("vendor", "Ana"), ("colour", "red"))]
+
+
+def test_what_stands_in_front_of_a_list_is_not_said_to_be_unknown():
+    found = answer("What is told of Blue Fox, including the vendor, the colour and the weight?", *BLUE_FOX)
+
+    assert found.text.endswith(
+        "Partly: “the vendor: Blue Fox”, “the colour: Blue Fox” is answered, “the weight: Blue Fox” is not."
+    )
+
+
 def test_each_part_is_answered_by_a_fact_of_its_own():
-    told = [hit(f"The {what} of Blue Fox is {how}.", keyword=5.0) for what, how in (("vendor", "Ana"), ("colour", "red"))]
+    found = answer("Give me an overview of Blue Fox: vendor, colour and weight.", *BLUE_FOX)
 
-    found = answer("Give me an overview of Blue Fox: vendor, colour and weight.", *told)
-
-    assert {source.fact.content for source in found.sources} == {one.fact.content for one in told}
+    assert {source.fact.content for source in found.sources} == {told.fact.content for told in BLUE_FOX}
 
 
 @given(st.text(max_size=300))
