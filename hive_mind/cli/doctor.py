@@ -203,7 +203,7 @@ async def _fleet(home: Path, fleet: str) -> Check:
         return Check(name, OK, f"runs on {platform}, which is not asked: hive-mind status --fleet {fleet}")
     async with fleets.opened(home, fleet) as controller:
         status = await controller.status()
-    detail = "; ".join([fleets.fleet_line(status).removeprefix(f"{name}: "), *fleets.broken_conditions(status)])
+    detail = "; ".join([fleets.fleet_line(status).removeprefix(f"{name}: "), *status.broken])
     is_well = status.phase != "Degraded"
     return Check(name, OK if is_well else PROBLEM, detail, "" if is_well else f"hive-mind status --fleet {fleet}")
 

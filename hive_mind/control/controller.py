@@ -31,6 +31,7 @@ from hive_mind.control.state import (
     FleetChanged,
     FleetFolder,
     FleetLocked,
+    changing_pid,
     fleet_lock,
     fleets,
     purge,
@@ -92,7 +93,15 @@ class HiveController:
     async def plan(self, source: Source) -> Plan:
         """The steps that `apply` would take. Raises `ManifestError`, and `BackendNotInstalled` for the bus."""
         self._check(source)
-        return (await (await self._converging(source)).look(is_before_apply=True)).plan
+        plan = (await (await self._converging(source)).look(is_before_apply=True)).plan
+        # One that watches holds it for a moment every few seconds.
+        patience = self._around.patience(self._around.lock_wait_s)
+        while (pid := changing_pid(self._folder.lock)) and not patience.is_over:
+            await patience.sleep(_PAUSE_S)
+        if not pid:
+            return plan
+        trouble = f"process {pid} is changing this fleet now: look again when it has ended"
+        return msgspec.structs.replace(plan, troubles=(trouble, *plan.troubles))
 
     async def apply(
         self,

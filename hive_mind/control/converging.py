@@ -35,8 +35,8 @@ from hive_mind.control.platforms import Platform, Running
 from hive_mind.control.remembering import BACK_OFF, Remembered, movers_seal, renew
 from hive_mind.control.state import FleetState, discard_former
 from hive_mind.control.status import FleetStatus
-from hive_mind.control.status.conditions import shortcomings
-from hive_mind.control.surroundings import MoveFacts, Patience, Report, Surroundings, behind, is_done, until
+from hive_mind.control.status.conditions import fleet_status, shortcomings
+from hive_mind.control.surroundings import MoveFacts, Patience, Report, Surroundings, behind, is_done, is_silent, until
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, HiveError, sentence_of
 from hive_mind.hive.topology.spec import is_shared
@@ -46,6 +46,8 @@ from hive_mind.sqlite import log_path
 
 # Processes of a healthy fleet need less until they are ready.
 _SOON_S = 15.0
+# One that is busy misses a look or two.
+_BUSY_S = 3.0
 # The first try, and two more for what only was too early.
 _TRIES_MAX = 3
 
@@ -107,7 +109,18 @@ class Converging:
         members = self.remembered.with_members(running, ())
         target = desired(manifest, self.source.folder, folder.home, state, files, running=members)
         present = self.remembered.with_members(running, target.processes)
-        return Look(target, present, plan(target, present, state))
+        found_plan = plan(target, present, state)
+        if is_before_apply and not found_plan:
+            found_plan = msgspec.structs.replace(found_plan, troubles=self._troubles(target, present))
+        return Look(target, present, found_plan)
+
+    def _troubles(self, target: Desired, present: Mapping[str, Running]) -> tuple[str, ...]:
+        """Why all is not well though there is no step to take."""
+        folder = self.remembered.folder
+        if target.needs_redis and not self.around.has_bus(folder.path):
+            return ("the fleet's own Redis server does not run: hive-mind apply starts it",)
+        status = fleet_status(folder.fleet, self.remembered.state, present)
+        return tuple(shortcomings(target, present, Plan())) or (tuple(status.broken) if status.phase == "Degraded" else ())
 
     def refuse_loss(self, found_plan: Plan) -> None:
         """Raises `DataLoss`."""
@@ -201,7 +214,13 @@ class Converging:
     async def _settled(self, desired: Desired, patience: Patience) -> None:
         """Wait; for whom and why is said where that takes long: nobody but a person may be able to end it."""
         is_quiet = partial(_is_quiet, desired)
-        processes = await until(self.platform, is_quiet, patience.at_most(_SOON_S))
+
+        def is_known(processes: Mapping[str, Running]) -> bool:
+            return is_quiet(processes) or any(is_silent(processes.get(name)) for name in desired.processes)
+
+        soon = patience.at_most(_SOON_S)
+        await until(self.platform, is_known, soon)
+        processes = await until(self.platform, is_quiet, soon.at_most(_BUSY_S))
         if is_quiet(processes) or patience.is_over:
             return
         for trouble in shortcomings(desired, processes, Plan()):

@@ -26,7 +26,17 @@ from hive_mind.errors import HiveError, InvalidInput, ManifestError, Problem, re
 from hive_mind.model.decoding import json_decoder
 from hive_mind.regex import regex
 from hive_mind.runtime.workers.config import HiveConfig, WorkerConfig, read_config
-from hive_mind.safe_files import REPLACED, UNFINISHED, holder_in, note_holder, sync_folder, try_lock, unlock, write_whole
+from hive_mind.safe_files import (
+    REPLACED,
+    UNFINISHED,
+    holder_in,
+    is_locked,
+    note_holder,
+    sync_folder,
+    try_lock,
+    unlock,
+    write_whole,
+)
 
 REVISIONS_MAX = 10
 
@@ -187,6 +197,15 @@ class FleetChanged(HiveError):
         problem = f"now this would do: {steps}"
         advice = "look at it with hive-mind plan, take over into the manifest what is to stay, and apply again"
         super().__init__(f"fleet {fleet!r} was changed by somebody else meanwhile, and nothing was done; {problem}; {advice}")
+
+
+def changing_pid(path: Path) -> int:
+    """The process that holds this lock now; 0 where none does."""
+    with suppress(OSError), path.open("rb") as file:
+        # The note first: where there is none, nobody's lock is taken for the moment that asking needs.
+        holder = holder_in(file.fileno())
+        return holder if holder and is_locked(path) else 0
+    return 0
 
 
 @asynccontextmanager

@@ -139,6 +139,7 @@ class Surroundings:
     open_platform: Callable[[str, FleetFolder], Awaitable[Platform]] = open_platform
     ensure_bus: Callable[[Path], Awaitable[int]] = private_redis.ensure
     """Of the server that processes of one fleet share where their manifest names none: its port, when it runs."""
+    has_bus: Callable[[Path], bool] = private_redis.is_there
     stop_bus: Callable[[Path], Awaitable[None]] = private_redis.stop
     move: MoveFacts = move
     reach_bus: Callable[[BusConfig, Path], Awaitable[None]] = reach

@@ -332,11 +332,6 @@ def show_fleet_line(status: "FleetStatus") -> None:
         show(f"note: {first_of(whose, IN_A_LINE)}: {notice}", style="yellow")
 
 
-def broken_conditions(status: "FleetStatus") -> list[str]:
-    """ "ClockSkew: the clock of ada is 60 s ahead …"."""
-    return [f"{condition.type}: {condition.message}" for condition in status.conditions if condition.status == "False"]
-
-
 def show_agents(agents: Sequence["AgentView"], now_ms: int | None = None, *, is_wide: bool = False) -> None:
     rows = agent_rows(agents, now_ms)
     if is_wide and rows:

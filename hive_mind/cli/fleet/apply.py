@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from hive_mind.cli import fleet as fleets
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import set_by_signals
-from hive_mind.cli.fleet import FleetFormat, broken_conditions, fleet_line, show_agents, show_as, show_fleet_line
+from hive_mind.cli.fleet import FleetFormat, fleet_line, show_agents, show_as, show_fleet_line
 from hive_mind.cli.options import Group
 from hive_mind.cli.output import plain, printable, say, show, show_indented
 from hive_mind.cli.running import FAILED, Stopped
@@ -183,7 +183,7 @@ async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult
     plain_outcome = plain(outcome) | {"is_converged": outcome.is_converged}
     fleets.show_as(output, {"outcome": plain_outcome, "status": plain(status)}, names, show_table)
     # A fleet that does what its manifest says may have a full disk or a wrong clock all the same.
-    for problem in [*outcome.problems, *(broken_conditions(status) if status.phase == "Degraded" else ())]:
+    for problem in [*outcome.problems, *(status.broken if status.phase == "Degraded" else ())]:
         say(f"not as it should be: {problem}", style="red")
     if not outcome.is_converged:
         say("look closer with hive-mind status and hive-mind logs AGENT, or run it again to go on")
@@ -196,7 +196,8 @@ def plan(
 ) -> Coroutine[Any, Any, None]:
     """Show what apply would do, and do nothing.
 
-    Every step is shown with what it does to memory. No step means that everything is as the manifest says.
+    Every step is shown with what it does to memory. Where none is left and not all is well, or somebody else changes the fleet
+    now, that is said.
     """
     return show_planned(fleets.source_of(file, home), fleets.home_of(home), output)
 
@@ -255,7 +256,9 @@ def show_plan(plan: "Plan", fleet: str, output: FleetFormat) -> None:
 def _show(plan: "Plan", fleet: str) -> None:
     actions = plan.actions
     if not actions:
-        show(f"fleet {fleet}: nothing to do, it is as the manifest says")
+        outcome = "no step to take, and not all is well" if plan.troubles else "nothing to do, it is as the manifest says"
+        show(f"fleet {fleet}: {outcome}")
+        _show_troubles(plan)
         _show_holdings(plan)
         return
     # Commands that plan nothing start sooner without it.
@@ -269,7 +272,13 @@ def _show(plan: "Plan", fleet: str) -> None:
     # Steps alike for a hundred agents take one paragraph.
     for _, alike in groupby(actions, key=lambda action: replace(action, subject="")):
         _show_alike(list(alike))
+    _show_troubles(plan)
     _show_holdings(plan)
+
+
+def _show_troubles(plan: "Plan") -> None:
+    for trouble in plan.troubles:
+        show_indented(trouble, "red", "  !")
 
 
 def _show_holdings(plan: "Plan") -> None:

@@ -28,7 +28,6 @@ from hive_mind.cli.fleet import (
     FleetFormat,
     agent_names,
     agent_rows,
-    broken_conditions,
     fleet_line,
     megabytes,
     phase_cell,
@@ -104,7 +103,7 @@ async def watched(controller: "HiveController", every_s: float, folder: Path | N
 def picture(status: "FleetStatus", rates: Rates, lines: Sequence[LogLine], height: int) -> RenderableType:
     """The whole screen, in this many lines."""
     now = f"{datetime.now(UTC):%H:%M:%S} UTC"
-    wrong = [Text(line, style="red") for line in broken_conditions(status)]
+    wrong = [Text(line, style="red") for line in status.broken]
     texts = [Text(printable(f"{line.process}  {line.text}"), "dim", no_wrap=True, overflow="ellipsis") for line in lines]
     logged = [Text(), Text("last lines", style="bold"), *texts] if lines else []
     # Titles, and the empty lines between tables.

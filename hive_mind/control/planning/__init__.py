@@ -167,12 +167,14 @@ class Whole(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """Steps in the order in which they can be taken; none where everything is as it should be.
 
-    `holdings`: what each member of the hive keeps then, as the hive was founded, and what its death costs.
+    `holdings`: what each member of the hive keeps then, as the hive was founded, and what its death costs. `troubles`: why all is
+    not well though there is no step, or why others may follow.
     """
 
     actions: tuple[Action, ...] = ()
     whole: Whole | None = None
     holdings: tuple[Holding, ...] = ()
+    troubles: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.actions)

@@ -179,6 +179,11 @@ async def ensure(folder: Path, *, program: str = "", timeout_s: float = STARTS_W
     raise BackendUnavailable("redis", f"the fleet's server finds no free port; see {files.log}")
 
 
+def is_there(folder: Path) -> bool:
+    """Whether it runs; it may still be reading what it holds."""
+    return RedisFiles(folder / "redis").running() is not None
+
+
 async def stop(folder: Path, *, timeout_s: float = STOPS_WITHIN_S) -> None:
     """End it; what it holds stays. One that does not run is fine. Raises `BackendTimeout`."""
     files = RedisFiles(folder / "redis")

@@ -77,3 +77,8 @@ class FleetStatus(msgspec.Struct, frozen=True):
     messages: int = 0
     restarts: int = 0
     last_error: str = ""
+
+    @property
+    def broken(self) -> list[str]:
+        """ "ClockSkew: the clock of ada is 60 s ahead …"."""
+        return [f"{condition.type}: {condition.message}" for condition in self.conditions if condition.status == "False"]

@@ -264,6 +264,7 @@ def surroundings(world: World) -> Surroundings:
     return Surroundings(
         open_platform=open_platform,
         ensure_bus=ensure_bus,
+        has_bus=lambda _: bool(world.redis_port),
         stop_bus=stop_bus,
         move=move,
         reach_bus=reach_bus,

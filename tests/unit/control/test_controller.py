@@ -2,9 +2,11 @@
 
 import asyncio
 import errno
+import os
+import re
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,7 +126,44 @@ async def test_whom_an_apply_waits_for_long_is_said_once_with_the_reason_and_whi
 
     assert not outcome.is_converged
     assert 60 <= world.now_s - began_s < 90
-    assert [line for line in lines if "waiting" in line] == ["waiting for at most 45 s: bob has not answered yet: no answer"]
+    assert [line for line in lines if "waiting" in line] == ["waiting for at most 57 s: bob has not answered yet: no answer"]
+
+
+def _silent(world: World) -> None:
+    world.alive["bob"].is_silent = True
+
+
+def _without_bus(world: World) -> None:
+    world.redis_port = 0
+
+
+def _begun(world: World) -> None:
+    world.failed.add("bob")
+
+
+TROUBLES = {
+    "none": (lambda _: None, None),
+    "a process that hangs": (_silent, "bob has not answered yet: no answer"),
+    "no bus": (_without_bus, "the fleet's own Redis server does not run: hive-mind apply starts it"),
+    "an agent that failed": (_begun, "agent bob is failed"),
+}
+
+
+@pytest.mark.parametrize("is_changed", [False, True], ids=["", "while somebody changes it"])
+@pytest.mark.parametrize("trouble", TROUBLES)
+@played
+async def test_a_plan_without_a_step_says_why_all_is_not_well(tmp_path: Path, trouble: str, is_changed: bool) -> None:
+    world = await founded(tmp_path)
+    hinder, why = TROUBLES[trouble]
+    hinder(world)
+    folder = FleetFolder(tmp_path, "team")
+    async with fleet_lock(folder.lock, "team", 0.0) if is_changed else nullcontext():
+        plan = await planned(tmp_path, world, source(tmp_path, FLAT))
+
+    assert not plan.actions
+    whys = [*([rf"process {os.getpid()} is changing this fleet now: .*"] if is_changed else []), *([why] if why else [])]
+    assert len(plan.troubles) == len(whys)
+    assert all(map(re.fullmatch, whys, plan.troubles))
 
 
 @played

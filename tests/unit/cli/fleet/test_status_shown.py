@@ -248,7 +248,14 @@ def test_programs_get_actions_and_none_where_there_are_none(capfdbinary):
     show_plan(Plan(), "research", FleetFormat.JSON)
     some, none = (json.loads(part) for part in capfdbinary.readouterr().out.decode().replace("}\n{", "}\0{").split("\0"))
     assert [action["kind"] for action in some["actions"]] == ["create", "update", "delete"]
-    assert none == {"actions": [], "whole": None, "holdings": []}
+    assert none == {"actions": [], "whole": None, "holdings": [], "troubles": []}
+
+
+@pytest.mark.parametrize("troubles", [(), ("the bus is away",), ("the bus is away", "bob hangs")])
+def test_a_plan_without_a_step_is_not_called_good_where_something_is_wrong(troubles, capsys):
+    first, *others = lines_of(capsys, Plan(troubles=troubles))
+    assert ("it is as the manifest says" in first) is not bool(troubles)
+    assert [line.split(maxsplit=1) for line in others] == [["!", trouble] for trouble in troubles]
 
 
 MANY = Whole(30, joining=tuple(f"a{number}" for number in range(30)), topologies=("flat", "flat"))
