@@ -46,6 +46,7 @@ def test_nothing_is_to_do_where_everything_is_as_it_should_be():
         "actions": [],
         "whole": {"agents": 2, "joining": [], "leaving": [], "topologies": ["flat", "flat"]},
         "holdings": [{"node": name, "partitions": 1, "last": 0, "copies": 1} for name in ("reader-1", "reader-2")],
+        "troubles": [],
     }
 
 
