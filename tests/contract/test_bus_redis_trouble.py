@@ -4,13 +4,14 @@ Getting in to a Redis server: addresses, TLS, users and passwords, and what is s
 """
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
 
 from hive_mind.bus import EVERYONE, redis
 from hive_mind.bus.address import address_of
-from hive_mind.bus.redis import outgoing, reader, wire
+from hive_mind.bus.redis import admin, outgoing, reader, wire
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
 from tests.contract.bus_builders import envelope
 from tests.contract.redis_builders import (
@@ -256,3 +257,36 @@ async def test_a_server_of_a_cluster_is_refused_and_who_may_not_ask_what_it_is_h
             server.do("ACL", "SETUSER", "bee", "+info")
             with pytest.raises(BackendRejected, match="NoCluster"):
                 await buses.bus()
+
+
+async def refusal(*missing: str) -> str:
+    """Why a server that lacks these commands is not used."""
+    with RedisServer(RedisOptions(missing=missing)) as server:
+        async with buses_of(server.url) as buses:
+            with pytest.raises(BackendRejected) as raised:
+                await buses.bus()
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("missing", [("XCLAIM",), ("XREADGROUP", "HSETNX"), ("TIME",), ("CLIENT",)])
+async def test_a_server_without_a_command_is_refused_with_what_it_takes(missing: tuple[str, ...]) -> None:
+    why = await refusal(*missing)
+    assert all(name in why for name in missing)
+    assert why.endswith("it takes Redis 6.2 or newer, or Valkey, with no command renamed or switched off")
+
+
+def test_every_command_that_is_sent_is_asked_for_when_a_bus_opens() -> None:
+    source = "".join(path.read_text() for path in Path(redis.__file__).parent.glob("*.py"))
+    sent = set(re.findall(r'[(]b?"([A-Z]{3,})", ', source)) | set(re.findall(r'one[(]"([A-Z]{3,})"', source))
+    # The first of these a server may keep to itself: what they tell is then not known. The others are parts of commands.
+    assert sent - {"INFO", "CONFIG", "COMMAND", "BLOCK", "GROUP", "STREAMS", "LOADING"} <= {*admin.COMMANDS}
+
+
+async def test_what_was_sent_is_in_no_message_about_a_command_that_is_not_known() -> None:
+    with RedisServer(RedisOptions(missing=("XADD", "COMMAND"))) as server:
+        async with buses_of(server.url) as buses:
+            bus = await buses.bus()
+            with pytest.raises(BackendRejected, match=r"Redis 6\.2 or newer") as raised:
+                await bus.publish([envelope("a secret", *EVERYONE)])
+    assert "secret" not in str(raised.value)
+    assert "XADD" in str(raised.value)

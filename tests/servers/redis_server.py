@@ -42,6 +42,8 @@ class RedisOptions:
     maxmemory: str = ""
     idle_timeout_s: int = 0
     is_cluster: bool = False
+    missing: tuple[str, ...] = ()
+    """Commands that it does not know."""
 
 
 class RedisServer:
@@ -149,6 +151,7 @@ class RedisServer:
         if some.is_cluster:
             # Otherwise it takes its port plus 10,000, which may be somebody's.
             lines += ["cluster-enabled yes", f"cluster-port {free_port()}"]
+        lines += [f'rename-command {command} ""' for command in some.missing]
         if some.maxmemory:
             lines += [f"maxmemory {some.maxmemory}", "maxmemory-policy noeviction"]
         return "\n".join([*lines, f"timeout {some.idle_timeout_s}", ""])

@@ -29,7 +29,7 @@ from hive_mind.bus.address import BusAddress
 from hive_mind.bus.codec import IsMeant, dead_letter, may_be_meant
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.keys import Group
-from hive_mind.bus.redis.wire import SCATTERED, Command, ServerAddress, Wire, milliseconds, pairs, value
+from hive_mind.bus.redis.wire import NEEDED, SCATTERED, Command, ServerAddress, Wire, milliseconds, pairs, value
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -37,6 +37,11 @@ _log = logging.getLogger(__name__)
 
 ENVELOPE_BYTES_MAX = 16 << 20
 _VERSION_MIN = (6, 2)
+COMMANDS = (
+    *("PING", "TIME", "CLIENT", "TYPE", "SCAN", "DEL", "UNLINK", "SET", "HSETNX", "HKEYS", "HGET", "HSET", "HGETALL", "HDEL"),
+    *("XADD", "XREAD", "XREADGROUP", "XGROUP", "XACK", "XCLAIM", "XPENDING", "XINFO", "XTRIM", "XRANGE", "XDEL"),
+)
+"""The commands without which members fall silent, or nobody can look after them."""
 _STARTING = RetrySettings(delay_first_s=0.05, delay_max_s=0.5)
 
 _NAMES_MAX = 1000
@@ -78,8 +83,13 @@ async def _server_info(wire: Wire) -> dict[str, str]:
             attempt += 1
             await asyncio.sleep(delay_s(attempt, _STARTING, rng=random.Random()))  # noqa: S311 - jitter
         else:
-            replies = await wire.call(("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory"))
-            return dict(line for reply in replies for line in lines_of(reply))
+            *replies, known = await wire.call(
+                *(("INFO", section) for section in ("server", "persistence", "memory")), ("COMMAND", "INFO", *COMMANDS)
+            )
+            info = dict(line for reply in replies for line in lines_of(reply))
+            if isinstance(known, list) and (missing := [name for name, it in zip(COMMANDS, known, strict=True) if not it]):
+                info["missing"] = ", ".join(missing)
+            return info
 
 
 def lines_of(reply: Any) -> list[tuple[str, str]]:
@@ -92,7 +102,9 @@ def lines_of(reply: Any) -> list[tuple[str, str]]:
 def _refuse(info: dict[str, str]) -> None:
     version = info.get("redis_version", "")
     if version and tuple(int(part) for part in version.split(".")[:2]) < _VERSION_MIN:
-        raise BackendRejected("redis", f"the server is version {version}; streams need 6.2 or newer")
+        raise BackendRejected("redis", f"the server is version {version}: {NEEDED}")
+    if missing := info.get("missing"):
+        raise BackendRejected("redis", f"the server does not know {missing}: {NEEDED}")
     if info.get("redis_mode") == "cluster":
         raise BackendRejected("redis", SCATTERED)
     if info.get("maxmemory", "0") != "0" and info.get("maxmemory_policy", "noeviction") != "noeviction":

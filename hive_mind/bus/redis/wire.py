@@ -47,6 +47,8 @@ SCATTERED = (
     "clustering policy NoCluster)"
 )
 
+NEEDED = "it takes Redis 6.2 or newer, or Valkey, with no command renamed or switched off"
+
 # Said by a server that is starting, failing over or busy with a script: it will be fine.
 _PASSING = ("LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "MISCONF", "NOREPLICAS")
 
@@ -181,6 +183,9 @@ def meaning(error: Exception) -> BackendError:
         # Some versions keep to themselves what was wrong, such as a certificate.
         text = f"{text} ({reason_of(cause)})"
     text = text.rstrip(".")
+    if text.startswith("unknown command"):
+        # It goes on with what was sent, which may be somebody's facts.
+        return BackendRejected("redis", f"the server has an {text.partition(', with args')[0]}: {NEEDED}")
     if isinstance(error, OutOfMemoryError):
         return BackendThrottled("redis", "its memory is full; let members read, or give it more (maxmemory)")
     if isinstance(error, AuthenticationError | AuthorizationError | NoPermissionError):
