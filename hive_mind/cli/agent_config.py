@@ -31,7 +31,7 @@ def run_configured(path: Path) -> None:
 
     with exit_codes() as ending:
         try:
-            asyncio.run(ending.cancellable(_run(path)))
+            asyncio.run(ending.cancellable(_run(path.absolute())))
         except AlreadyRuns as error:
             say(f"error: {error}", style="red")
             sys.exit(RUNS_ALREADY)
@@ -52,9 +52,13 @@ def run_alone(path: Path) -> None:
 async def _run(path: Path) -> None:
     from hive_mind.runtime.workers.process import run_worker
 
-    stop = asyncio.Event()
+    stop, fleet = asyncio.Event(), path.parent.parent
     with set_by_signals(stop, []):
         await run_worker(path, stop, logging.StreamHandler(sys.stderr), _pages)
+    if not await asyncio.to_thread(fleet.exists):
+        from hive_mind.control.processes.private_redis import end_astray
+
+        await asyncio.to_thread(end_astray, fleet)
 
 
 def _pages(config: "WorkerConfig", token: str) -> "Mapping[str, web.Application]":

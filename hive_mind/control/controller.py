@@ -263,9 +263,12 @@ class HiveController:
             return await converging.drain(self.process_of(process), patience)
 
     async def watch(self, stop: asyncio.Event, *, period_s: float = PERIOD_S) -> None:
-        """Keep it so, until told to stop. Failures are reported and tried again."""
-        watching = Watching(self._report)
+        """Keep it so, until told to stop. Failures are reported and tried again. Raises `BackendUnavailable` without its home."""
+        watching, home, had_home = Watching(self._report), self._folder.home, False
         while not stop.is_set():
+            if had_home and not home.exists():
+                raise BackendUnavailable(str(home), f"it was deleted, so nobody watches fleet {self._folder.fleet} any more")
+            had_home = home.exists()
             try:
                 await self._watch_once(watching)
             except* FleetLocked:

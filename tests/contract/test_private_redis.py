@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -286,3 +287,14 @@ def _cwd(one: psutil.Process) -> str:
         return one.cwd() if one.pid != os.getpid() and one.status() != psutil.STATUS_ZOMBIE else ""
     except psutil.Error:
         return ""
+
+
+async def test_of_a_folder_that_was_deleted_the_server_is_ended_and_of_another_none(place: Place, tmp_path: Path) -> None:
+    await place.ensure()
+    pid, other = state(place.folder).pid, tmp_path / "fleets" / "tow"
+    private_redis.end_astray(other)
+    shutil.rmtree(place.folder)
+    assert psutil.Process(pid).is_running()
+
+    private_redis.end_astray(place.folder)
+    psutil.Process(pid).wait(PATIENCE_S)

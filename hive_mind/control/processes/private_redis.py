@@ -191,6 +191,14 @@ async def stop(folder: Path, *, timeout_s: float = STOPS_WITHIN_S) -> None:
     files.forget()
 
 
+def end_astray(folder: Path) -> None:
+    """End the server of a fleet whose folder was deleted: nothing says any more that it runs, and nobody would end it."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.name() in _PROGRAMS and process.cwd() == str(folder / "redis"):
+                process.terminate()
+
+
 def found_program() -> str:
     """The server to run. Raises `ConfigError` that says what to install."""
     backends.load("bus", "redis")

@@ -1,6 +1,7 @@
 """A controller that watches: what crashed comes back, ever later, and nothing ends it."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from hive_mind.control.controller import HiveController
 from hive_mind.control.state import FleetFolder, FleetLocked, Restarts, fleet_lock
+from hive_mind.errors import BackendUnavailable
 from tests.unit.control.applying import agents, apply, founded, source
 from tests.unit.control.fake_platform import World, played, surroundings
 
@@ -172,3 +174,16 @@ async def _patiently(call: Callable[..., object], *given: object) -> None:
                 await asyncio.sleep(0.001)
             else:
                 return
+
+
+@played
+async def test_who_watches_ends_with_the_home(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    world = await founded(home)
+    async with HiveController.open(home, "team", around=surroundings(world)) as controller:
+        task = asyncio.create_task(controller.watch(asyncio.Event(), period_s=0.01))
+        await asyncio.sleep(0.05)
+        assert not task.done()
+        shutil.rmtree(home)
+        with pytest.raises(BackendUnavailable, match="home: it was deleted"):
+            await task
