@@ -6,7 +6,7 @@ hand: one that has its keywords, one that lacks them and one that was declined.
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
@@ -14,7 +14,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from hive_mind.counted import first_of, printable
-from hive_mind.evals.experiments import Arm, Row
+from hive_mind.evals.experiments import Row
 from hive_mind.evals.metrics import metric_name
 from hive_mind.evals.report import selecting
 from hive_mind.evals.report.selecting import (
@@ -40,7 +40,6 @@ PROMISED_SHARE = 0.999
 
 # Parity is untested while one question in twenty may differ: 59 questions without a difference rule that out.
 _OPEN_MAX = 0.05
-_APART = Arm().deal
 _EXAMPLES = 3
 _CHARACTERS_MAX = 400
 _PROGRAM = "hive-mind"
@@ -246,31 +245,6 @@ def parity_rows(material: Material) -> list[ParityRow]:
             question_names = (first_of(differing, 5) or "none") if identical else "there is no single to compare with"
             rows.append(ParityRow(setting, cell, identical.n if identical else None, len(differing), question_names))
     return rows
-
-
-def about_placement(cells: Sequence[CellCard], setting: Setting) -> tuple[CellCard, ...]:
-    """Of the exact topologies, those that are dealt coherently, or as a routed one is that has as many agents."""
-    routed = {(card.arm.agents, card.arm.deal) for card in setting.of_kind("routed")}
-    return tuple(
-        cell
-        for cell in cells
-        if cell.arm.kind == "routed" or cell.arm.deal != _APART or (cell.arm.agents, cell.arm.deal) in routed
-    )
-
-
-def coherent_rows(material: Material) -> list[tuple[Setting, CellCard, CellCard, list[Difference | None]]]:
-    """Cells that differ in how facts were dealt and in nothing else, coherently and round robin, and how far apart they are.
-
-    Paired by question, from the rows; a family of comparisons of its own.
-    """
-    pairs = []
-    for setting in material.settings:
-        cells = setting.of_kind("routed", *EXACT)
-        apart = {(cell.arm, cell.seed): cell for cell in cells if cell.arm.deal == _APART}
-        together = [(cell, apart.get((replace(cell.arm, deal=_APART), cell.seed))) for cell in cells if cell.arm.deal != _APART]
-        pairs += [(setting, cell, same) for cell, same in together if same is not None]
-    differences = material.beside([(together, apart) for _, together, apart in pairs])
-    return [(*pair, measured) for pair, measured in zip(pairs, differences, strict=True)]
 
 
 def answered(material: Material) -> tuple[Setting, CellCard, list[tuple[Row, str]]] | None:

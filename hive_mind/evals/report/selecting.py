@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from hive_mind.evals.experiments import Arm, Fault
-from hive_mind.evals.metrics import column
 from hive_mind.evals.running import MeasuredRun
 from hive_mind.evals.scorecard import CellCard, DataPart, RetrievalPart, Scorecard
 from hive_mind.hive.topology.spec import NAMES, SINGLE, SPECS, reads
 from hive_mind.installation import command_for_extra
-from hive_mind.measure import Difference, metric_changes
 
 NOTHING = "–"
 MORE = "…"
@@ -364,12 +362,6 @@ class Material:
         questions = (row for row in rows if row in other_rows and not rows[row].error and not other_rows[row].error)
         limit = self.card.limit
         return [question for question in questions if rows[question].facts[:limit] != other_rows[question].facts[:limit]]
-
-    def beside(self, pairs: Sequence[tuple[CellCard, CellCard]]) -> list[list[Difference | None]]:
-        """The first cell of each pair minus the second, paired by question, for each of `measures`."""
-        row_pairs = [(self.run.cell(new.id).rows, self.run.cell(old.id).rows) for new, old in pairs]
-        changes = metric_changes([column(new, old, metric) for new, old in row_pairs for metric in self.measures])
-        return [[next(changes).difference for _ in self.measures] for _ in pairs]
 
 
 def material_of(card: Scorecard, run: MeasuredRun, drawings: Drawings) -> Material:

@@ -31,7 +31,7 @@ def test_with_eleven_questions_nothing_is_judged(tmp_path: Path):
     assert "Parity holds." not in told
     # A random draw finds next to nothing, and that is no chance; nor can eleven questions prove it.
     assert "may be chance" not in " ".join(found.words.values())
-    assert "too few questions" in found.words["baselines"]
+    assert "too few questions" in found.words["results-1"]
 
 
 @pytest.mark.parametrize(("questions", "holds"), [(58, False), (59, True)])
