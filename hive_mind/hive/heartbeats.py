@@ -196,16 +196,12 @@ class LivingBoots:
         return is_due
 
 
-@dataclass(frozen=True, slots=True)
-class HiveClockSettings:
-    """When a sample is good enough, and when hive time moves."""
-
-    round_trip_max_ms: int = 10_000
-    """A sample is only as good as its round trip: one delayed by a stall of two hours would be an hour off."""
-    sample_age_max_ms: int = 3_600_000
-    """Raise it for members that exchange rarely; a quartz clock drifts by a tenth of a second in an hour."""
-    step_min_ms: int = 15_000
-    """Smaller differences change nothing a hive decides (grace is 15 minutes, drift one), and each move is a durable write."""
+# A sample is only as good as its round trip: one delayed by a stall of two hours would be an hour off.
+_ROUND_TRIP_MAX_MS = 10_000
+# A quartz clock drifts by a tenth of a second in an hour.
+_SAMPLE_AGE_MAX_MS = 3_600_000
+STEP_MIN_MS = 15_000
+"""Smaller differences change nothing a hive decides (grace is 15 minutes, drift one), and each move is a durable write."""
 
 
 class _Vote(NamedTuple):
@@ -224,9 +220,8 @@ class HiveClock:
     as long as fewer than half of the votes are wrong.
     """
 
-    def __init__(self, members: int = 1, offset_ms: int | None = None, settings: HiveClockSettings = HiveClockSettings()) -> None:
+    def __init__(self, members: int = 1, offset_ms: int | None = None) -> None:
         self._members = members
-        self._settings = settings
         self._votes: dict[str, _Vote] = {}
         self._offset_ms = offset_ms or 0
         # The wall clock may have been set while the node was down, so a kept offset is a good guess but no quorum.
@@ -256,7 +251,7 @@ class HiveClock:
         """Whether the votes are split evenly while a member has not voted yet."""
         offsets = self._offsets(now)
         lower, upper = _middle(offsets)
-        return len(offsets) < self._members and upper - lower > self._settings.step_min_ms
+        return len(offsets) < self._members and upper - lower > STEP_MIN_MS
 
     def ahead_ms(self, now: Now) -> int:
         """By how much this machine's wall clock is ahead of those of the others, negative where it is behind.
@@ -273,7 +268,7 @@ class HiveClock:
     def vote(self, peer: str, sample: ClockSample, now: Now) -> bool:
         """Take a member's sample; whether `offset_ms` changed and must be kept."""
         round_trip_ms = now.mono_ms - sample.answers_mono_ms
-        if not sample.answers_mono_ms or not 0 <= round_trip_ms <= self._settings.round_trip_max_ms:
+        if not sample.answers_mono_ms or not 0 <= round_trip_ms <= _ROUND_TRIP_MAX_MS:
             return False
         offset_ms = sample.wall_ms - (now.wall_ms - round_trip_ms // 2)
         self._votes[peer] = _Vote(offset_ms, now.wall_ms - now.mono_ms, now.mono_ms)
@@ -286,7 +281,7 @@ class HiveClock:
         lower, upper = _middle(offsets)
         was_synced, current = self._phase_ms is not None, self._offset_at(now)
         median = min(max(current, lower), upper) if was_synced else lower
-        if was_synced and abs(median - current) <= self._settings.step_min_ms:
+        if was_synced and abs(median - current) <= STEP_MIN_MS:
             return False
         changed = median != self._offset_ms
         self._offset_ms, self._phase_ms = median, now.wall_ms - now.mono_ms
@@ -300,7 +295,7 @@ class HiveClock:
 
     def _offsets(self, now: Now) -> list[int]:
         """Every vote that still counts, this machine's own (0) among them, as offsets to the wall clock of now; sorted."""
-        oldest_ms, phase_ms = now.mono_ms - self._settings.sample_age_max_ms, now.wall_ms - now.mono_ms
+        oldest_ms, phase_ms = now.mono_ms - _SAMPLE_AGE_MAX_MS, now.wall_ms - now.mono_ms
         self._votes = {peer: vote for peer, vote in self._votes.items() if vote.mono_ms > oldest_ms}
         return sorted([0, *(vote.offset_ms + vote.phase_ms - phase_ms for vote in self._votes.values())])
 
@@ -310,7 +305,7 @@ class HiveClock:
             return self._offset_ms
         stepped_ms = now.wall_ms - now.mono_ms - self._phase_ms
         # Less is the wall clock being slewed by NTP, which knows better than the monotonic clock.
-        return self._offset_ms - stepped_ms if abs(stepped_ms) > self._settings.step_min_ms else self._offset_ms
+        return self._offset_ms - stepped_ms if abs(stepped_ms) > STEP_MIN_MS else self._offset_ms
 
 
 def _middle(offsets: Sequence[int]) -> tuple[int, int]:

@@ -38,13 +38,13 @@ def terms_of(text: str) -> frozenset[str]:
     return frozenset((*tokenize(text), text.strip().casefold()))
 
 
-def can_handle(words: Iterable[str], domains: Iterable[str], tools: Iterable[str] = ()) -> Capability:
-    """How well who knows about `domains` and has `tools` fits a task of these words. No word in common: not at all.
+def can_handle(words: Iterable[str], domains: Iterable[str]) -> Capability:
+    """How well who knows about `domains` fits a task of these words. No word in common: not at all.
 
-    The confidence is the share of the domain's words that the task names, or of its tools, whichever is larger.
+    The confidence is the share of the words of its best domain that the task names.
     """
     task = frozenset(term for word in words for term in terms_of(word))
-    best, name = max(((_share(task, name), name) for name in (*domains, *tools)), default=(0.0, ""))
+    best, name = max(((_share(task, name), name) for name in domains), default=(0.0, ""))
     if best <= 0.0:
         return Capability(CapabilityLevel.CANNOT_HANDLE, 0.0, "it shares no word with what it knows about")
     reason = f"the task names {best:.0%} of {name!r}"

@@ -2,8 +2,7 @@
 
 Patterns come from templates: a call or dotted name in a text, the type of an error, the kind of goal, a word of a fact. Their
 values are written by `repr` and each condition is compiled, so no text that was judged can become code. One is proposed where
-enough decisions match it, they are alike, and chance does not explain it. Rules that would accept are never proposed unless asked
-for.
+enough decisions match it, they are alike, and chance does not explain it. Rules that would accept are never proposed.
 """
 
 import re
@@ -17,7 +16,7 @@ from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge import DECISIONS_MIN
 from hive_mind.judge.judgment import FACT, JudgmentAction, Precedent
-from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
+from hive_mind.judge.rules import LEARNED, EvaluationRule
 from hive_mind.regex import regex
 
 _CALL_OR_NAME = regex(r"[A-Za-z_]\w{0,40}+(?:\.[A-Za-z_]\w{0,40}+){1,4}|[A-Za-z_][\w.]{0,60}+\(")
@@ -66,9 +65,7 @@ class _Found(NamedTuple):
     agreed: int
 
 
-def mine(
-    precedents: Sequence[Precedent], at_least: int = DECISIONS_MIN, consistency: float = 1.0, *, accepting: bool = False
-) -> list[RuleProposal]:
+def mine(precedents: Sequence[Precedent], at_least: int = DECISIONS_MIN, consistency: float = 1.0) -> list[RuleProposal]:
     """Rules that `at_least` decisions or more follow, with this consistency; those that spare most first.
 
     A pattern is left out whose decisions the better ones before it cover, all but fewer than `at_least`.
@@ -81,7 +78,7 @@ def mine(
             _tried(pattern, precedents_of_kind, at_least, consistency)
             for pattern in _frequent(precedents_of_kind, at_least, consistency)
         )
-        matches = [match for match in tried if match and (accepting or match.action is not JudgmentAction.ACCEPT)]
+        matches = [match for match in tried if match and match.action is not JudgmentAction.ACCEPT]
         for best in _best(matches, at_least):
             proposals.append(_proposal(best, precedents_of_kind, {proposal.proposed_rule.id for proposal in proposals}))
     return proposals
@@ -154,14 +151,12 @@ def _proposal(match: _Found, precedents: Sequence[Precedent], ids_taken: set[str
     confidence = match.agreed / len(match.matched)
     further = round(_PRIORITY_MORE * confidence * min(1.0, match.agreed / _COVERAGE_FULL))
     metadata: dict[str, object] = {"source": LEARNED, "examples": match.agreed}
-    if action is JudgmentAction.ACCEPT:
-        metadata[MAY_ACCEPT] = True
     word = f"{pattern.word})" if pattern.word.endswith("(") else pattern.word
     unmatched = (precedent for number, precedent in enumerate(precedents) if number not in match.matched)
-    agreed = (precedents[number] for number in match.matched if action is not JudgmentAction.ACCEPT)
+    agreed = (precedents[number] for number in match.matched)
     reasons = Counter(precedent.because for precedent in agreed if precedent.because)
     rule = EvaluationRule(
-        id=_id(pattern, action, ids_taken),
+        id=_id(pattern, ids_taken),
         description=f"Auto-generated: {word} {_outcome(match, precedents)}",
         condition=pattern.condition,
         action=action,
@@ -182,17 +177,15 @@ def _proposal(match: _Found, precedents: Sequence[Precedent], ids_taken: set[str
     )
 
 
-def _id(pattern: _Pattern, action: JudgmentAction, ids_taken: set[str]) -> str:
+def _id(pattern: _Pattern, ids_taken: set[str]) -> str:
     word = re.sub(r"[^a-z0-9]+", "_", pattern.word.lower()).strip("_")[:60] or "pattern"
-    name = f"learned_{word}" if action is JudgmentAction.ACCEPT else f"learned_no_{word}"
+    name = f"learned_no_{word}"
     return next(id for id in (name, *(f"{name}_{number}" for number in range(2, len(ids_taken) + 3))) if id not in ids_taken)
 
 
 def _outcome(match: _Found, precedents: Sequence[Precedent]) -> str:
     kinds = {precedents[number].kind for number in match.matched}
     match match.action:
-        case JudgmentAction.ACCEPT:
-            return "is accepted"
         case JudgmentAction.RETRY:
             return "stays home, as people decided" if kinds == {"fact"} else "has to be tried again"
         case JudgmentAction.REPLAN:

@@ -13,7 +13,7 @@ from itertools import chain, combinations, product
 
 from hive_mind.awaiting import off_loop
 from hive_mind.counted import counted
-from hive_mind.hive.trust.contradiction import DEFAULT, Worded, corrects, excluding, may_exclude, signed, topic, vote
+from hive_mind.hive.trust.contradiction import Worded, corrects, excluding, may_exclude, signed, topic, vote
 from hive_mind.model.evidence import Statement, said_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
@@ -331,7 +331,7 @@ def _groups(hits: Sequence[Hit]) -> list[list[int]]:
 
 def _vote(fact: Fact, votes: Mapping[str, float | None]) -> float:
     known = votes.get(fact.id)
-    return known if known is not None else vote(1.0, fact.confidence, DEFAULT)
+    return known if known is not None else vote(1.0, fact.confidence)
 
 
 @ornament(lambda _: "")

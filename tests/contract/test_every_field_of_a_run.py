@@ -15,8 +15,8 @@ from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.performer import RunParts
 from hive_mind.errors import HiveError
 from hive_mind.forms import everywhere, section_of
-from hive_mind.goals.goal import GoalFile, goal_of
-from hive_mind.judge.rules import RuleFile, rules_of
+from hive_mind.goals.goal import Goal, GoalFile
+from hive_mind.judge.rules import EvaluationRule, RuleFile
 from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.content import Reply, Turn
@@ -28,7 +28,6 @@ from tests.unit.agents.run_builders import said, sets
 
 Spec = dict[str, Any]
 Case = tuple[Spec, Spec]
-WORKER, RULES, GOAL = "Worker", "Rules", "Goal"
 
 
 @tool
@@ -44,8 +43,8 @@ async def hang() -> str:
     return ""
 
 
-def text_of(kind: str, spec: Spec) -> str:
-    return json.dumps({"apiVersion": "hive-mind/v1", "kind": kind, "spec": spec})
+def text_of(spec: Spec) -> str:
+    return json.dumps({"apiVersion": "hive-mind/v1", "kind": "Worker", "spec": spec})
 
 
 class Model(ScriptedModel):
@@ -92,7 +91,7 @@ def run(
         told: list[str] = []
         for name in names:
             executor = RunExecutor(name, parts)
-            await executor.start(worker_of(text_of(WORKER, spec), functions=functions), inputs or {}, stream="chat")
+            await executor.start(worker_of(text_of(spec), functions=functions), inputs or {}, stream="chat")
             state = await asyncio.wait_for(executor.drive(), 30)
             told.append(f"{state.outcome} {state.reason} {dict(state.buffer)} {state.path} {state.spec.id} {state.spec.version}")
             told += [f"{place.phase} {place.why} {place.errors}" for place in state.places.values()]
@@ -166,7 +165,7 @@ def under(place: str, cases: dict[str, Case]) -> dict[str, Case]:
 
 
 def goals(of: Callable[[Spec], Spec]) -> dict[str, Case]:
-    """The fields of a goal, wherever it stands."""
+    """The fields of a goal."""
     constrained = {"id": "g", "successCriteria": [C], "constraints": [HARD]}
 
     def constraint(**fields: Any) -> Spec:
@@ -190,7 +189,7 @@ def goals(of: Callable[[Spec], Spec]) -> dict[str, Case]:
 
 
 def rules(of: Callable[[list[Spec]], Spec]) -> dict[str, Case]:
-    """The fields of a rule, wherever it stands."""
+    """The fields of a rule."""
     again = RULE | {"id": "again", "action": "retry", "priority": 50}
     return {
         "id": (of([RULE]), of([RULE | {"id": "other"}])),
@@ -211,19 +210,6 @@ def goal_in_worker(goal: Spec) -> Spec:
 def kind_rule() -> Spec:
     """A rule that tells kinds of goals apart."""
     return {"id": "kinds", "condition": "goal.kind == 'b'", "action": "escalate"}
-
-
-def of_file(goal: Spec) -> Spec:
-    """The same from a file of kind Goal."""
-    read = goal_of(text_of(GOAL, goal)).model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return goal_in_worker(read)
-
-
-def rules_of_file(some: list[Spec]) -> Spec:
-    read = [
-        one.model_dump(mode="json", by_alias=True, exclude_defaults=True) for one in rules_of(text_of(RULES, {"rules": some}))
-    ]
-    return work(loop(), rules=read)
 
 
 def node(before: Spec, after: Spec, **spec: Any) -> Case:
@@ -353,12 +339,9 @@ CASES: dict[str, Case] = {
         lambda limits: work(TOOL | {"tool": "hang"}, limits=limits), {"seconds": 0.001}, {"seconds": 0.01}
     ),
 }
-OF_GOALS = goals(of_file)
-OF_RULES = rules(rules_of_file)
 # The world of a case, where it is another than usual.
 WORLDS: dict[str, dict[str, Any]] = {
     "spec.goal.acceptAt": {"grade": 0.7},
-    "acceptAt": {"grade": 0.7},
     "spec.nodes.inputs": {"inputs": {"p": "known"}},
     "spec.optionalInputs": {"inputs": {"p": "up"}},
     "spec.subagents.inputs": {"inputs": {"p": "known"}, "script": delegates},
@@ -415,23 +398,10 @@ def test_a_field_of_a_worker_that_changes_changes_a_run(field: str, tmp_path: Pa
     assert not first.startswith("refused"), first
 
 
-@pytest.mark.parametrize("field", OF_GOALS)
-def test_a_field_of_a_goal_file_that_changes_changes_a_run(field: str, tmp_path: Path) -> None:
-    before, after = OF_GOALS[field]
-    world = WORLDS.get(field, {})
-    assert seen(before, world, tmp_path / "before") != seen(after, world, tmp_path / "after")
-
-
-@pytest.mark.parametrize("field", OF_RULES)
-def test_a_field_of_a_rule_file_that_changes_changes_a_run(field: str, tmp_path: Path) -> None:
-    before, after = OF_RULES[field]
-    assert seen(before, {}, tmp_path / "before") != seen(after, {}, tmp_path / "after")
-
-
 @pytest.mark.parametrize("field", REFUSED)
 def test_what_a_field_can_not_do_is_refused_where_it_is_written(field: str) -> None:
     with pytest.raises(HiveError, match=re.escape(f"spec.subagents[0].{field.rpartition('.')[2]}")):
-        worker_of(text_of(WORKER, lead(**REFUSED[field])))
+        worker_of(text_of(lead(**REFUSED[field])))
 
 
 def test_no_field_is_left_out() -> None:
@@ -439,6 +409,10 @@ def test_no_field_is_left_out() -> None:
         return {path for path, info in everywhere(form) if section_of(info) is None}
 
     assert leaves(WorkerFile) == CASES.keys() | REFUSED.keys() | (ELSEWHERE.keys() - {"spec.inputs"})
-    assert leaves(RuleFile) - ELSEWHERE.keys() == {f"spec.rules.{name}" for name in OF_RULES}
-    of_goal = {path.replace("spec.", "spec.goal.", 1) for path in leaves(GoalFile)} - {"apiVersion", "kind"}
-    assert of_goal - ELSEWHERE.keys() == {f"spec.goal.{name}" for name in OF_GOALS}
+
+
+def test_files_of_goals_and_rules_have_the_sections_of_a_worker() -> None:
+    of_worker, of_rules, of_goal = (dict(everywhere(form)) for form in (WorkerFile, RuleFile, GoalFile))
+
+    assert section_of(of_worker["spec.goal"]) is section_of(of_goal["spec"]) is Goal
+    assert section_of(of_worker["spec.rules"]) is section_of(of_rules["spec.rules"]) is EvaluationRule

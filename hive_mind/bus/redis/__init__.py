@@ -10,7 +10,6 @@ Seeing everything that is published in a hive: reads all its streams, and takes 
 """
 
 import asyncio
-import logging
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -241,8 +240,6 @@ def _with(health: BusHealth, reader: StreamReader) -> BusHealth:
     return reader.mailbox.added_to(health, reader.reconnects, reader.error)
 
 
-_log = logging.getLogger(__name__)
-
 # New names are noticed within this time; nothing that was sent to them meanwhile is missed.
 _BLOCK_MS = 250
 _COUNT = 256
@@ -253,7 +250,9 @@ _SHOWN_MAX = 10_000
 class BusWatch:
     """See `bus.Watch`. Begins with `start`."""
 
-    def __init__(self, place: ServerAddress, hive: str, on_envelope: Callable[[Envelope], None], forget: "Forget") -> None:
+    def __init__(
+        self, place: ServerAddress, hive: str, on_envelope: Callable[[Envelope], None], forget: "Callable[[BusWatch], None]"
+    ) -> None:
         self._wire, self._hive, self._on_envelope, self._forget = Wire(place), hive, on_envelope, forget
         self._read_up_to: dict[bytes, bytes] = {}
         self._shown: OrderedDict[Key, None] = OrderedDict()
@@ -310,6 +309,3 @@ class BusWatch:
             while len(self._shown) > _SHOWN_MAX:
                 self._shown.popitem(last=False)
             self._on_envelope(envelope)
-
-
-Forget = Callable[[BusWatch], None]

@@ -74,9 +74,10 @@ class RedisSender:
             if send.timer is not None:
                 send.timer.cancel()
 
-    def post(self, command: Command, size: int = 0, on_result: Callable[[], None] | None = None) -> None:
-        """Carry a command out as soon as can be, however often that fails, as long as this lives; then call `then`."""
-        self._enqueue([command], size).done.add_done_callback(lambda future: _resolve(future, on_result))
+    def post(self, command: Command) -> None:
+        """Carry a command out as soon as can be, however often that fails, as long as this lives."""
+        # An error was noted already.
+        self._enqueue([command], 0).done.add_done_callback(lambda sent: sent.cancelled() or sent.exception())
 
     def acknowledge(self, key: bytes, group: str, id: bytes, on_result: Acked) -> None:
         """Acknowledge an entry soon; `then` is called with those that are acknowledged."""
@@ -240,9 +241,3 @@ class _Send:
         self.is_withdrawn = True
         if not self.done.done():
             self.done.set_exception(error)
-
-
-def _resolve(result: "asyncio.Future[None]", on_result: Callable[[], None] | None) -> None:
-    # An error was noted already.
-    if not result.cancelled() and result.exception() is None and on_result is not None:
-        on_result()

@@ -16,7 +16,7 @@ from hive_mind.control.status import AgentView, Condition, FleetPhase, FleetStat
 from hive_mind.control.surroundings import behind, is_ready
 from hive_mind.control.surroundings import behind as late_nodes
 from hive_mind.counted import IN_A_LINE, counted, first_of
-from hive_mind.hive.heartbeats import HiveClockSettings
+from hive_mind.hive.heartbeats import STEP_MIN_MS
 from hive_mind.runtime.workers import AgentStatus, NodeStatus, Room, WorkerStatus
 
 View = ProcessView | AgentView
@@ -294,7 +294,7 @@ _FILES_LEFT = 1_000
 # Streams are trimmed every two seconds; a burst between two trims has to fit into the rest.
 _BROKER_SHARE = 0.9
 # From here on a hive decides differently by its own time and by this clock.
-_SKEW_MS = HiveClockSettings().step_min_ms
+_SKEW_MS = STEP_MIN_MS
 
 
 def refused_writes(statuses: Iterable[WorkerStatus]) -> list[str]:

@@ -229,19 +229,12 @@ def _name(concept: str) -> str:
     return canonical(concept).casefold() if concept else ""
 
 
-@dataclass(frozen=True, slots=True)
-class VotingSettings:
-    """How votes are weighed."""
-
-    alternatives: int = 4
-    """How many wrong answers there are beside the right one. With more, agreement by chance is rarer, and each vote says more."""
-    voucher_vote_max: float = 1.0
-    """Weight of all agents of one voucher together; one unknown agent weighs ln 4 = 1.39."""
-    reliability_min: float = 0.05
-    """And 1 minus it at the most: nobody is always right or always wrong."""
-
-
-DEFAULT = VotingSettings()
+# How many wrong answers there are beside the right one. With more, agreement by chance is rarer, and each vote says more.
+_ALTERNATIVES = 4
+# Weight of all agents of one voucher together; one unknown agent weighs ln 4 = 1.39.
+_VOUCHER_VOTE_MAX = 1.0
+# And 1 minus it at the most: nobody is always right or always wrong.
+_RELIABILITY_MIN = 0.05
 _NO_STAMP = Stamp(0)
 
 
@@ -261,20 +254,19 @@ def individually(agent: str) -> str:
     return agent
 
 
-def vote(trust: float, confidence: float, settings: VotingSettings) -> float:
+def vote(trust: float, confidence: float) -> float:
     """Weight of a voice: ln(n τ / (1 − τ)), τ = T / 2, pulled towards 1/2 as its author is less sure."""
-    reliability = min(max(trust / 2.0, settings.reliability_min), 1.0 - settings.reliability_min)
+    reliability = min(max(trust / 2.0, _RELIABILITY_MIN), 1.0 - _RELIABILITY_MIN)
     # Only downwards: a liar that is unsure is still a liar.
     if reliability > 0.5:
         reliability = 0.5 + min(max(confidence, 0.0), 1.0) * (reliability - 0.5)
-    return log(settings.alternatives * reliability / (1.0 - reliability))
+    return log(_ALTERNATIVES * reliability / (1.0 - reliability))
 
 
 def fused(
     claims: Iterable[Claim],
     trust: Callable[[str], float],
     voucher: Callable[[str], str] = individually,
-    settings: VotingSettings = DEFAULT,
 ) -> dict[str, float]:
     """The sum of votes for each value.
 
@@ -282,27 +274,25 @@ def fused(
     one voucher: otherwise liars could sink what is right by saying it.
     """
     sums: dict[str, float] = {}
-    for value, votes in _voices(claims, trust, voucher, settings).items():
+    for value, votes in _voices(claims, trust, voucher).items():
         # Sorted: sums of floats depend on their order, and all members must agree.
         ordered = sorted(votes)
         against = sum(vote for vote in ordered if vote < 0)
-        sums[value] = sum(vote for vote in ordered if vote > 0) + max(against, -settings.voucher_vote_max)
+        sums[value] = sum(vote for vote in ordered if vote > 0) + max(against, -_VOUCHER_VOTE_MAX)
     return sums
 
 
-def _voices(
-    claims: Iterable[Claim], trust: Callable[[str], float], voucher: Callable[[str], str], settings: VotingSettings
-) -> dict[str, list[float]]:
+def _voices(claims: Iterable[Claim], trust: Callable[[str], float], voucher: Callable[[str], str]) -> dict[str, list[float]]:
     """Each value's votes: the best of each root, and of those the best of each voucher."""
     by_root: dict[tuple[str, str], tuple[float, str]] = {}
     for claim in _last_words(claims):
-        voice = (vote(trust(claim.agent), claim.confidence, settings), claim.agent)
+        voice = (vote(trust(claim.agent), claim.confidence), claim.agent)
         key = (claim.value, claim.root)
         by_root[key] = max(by_root.get(key, voice), voice)
     by_voucher: dict[tuple[str, str], float] = {}
     for (value, _), (weight, agent) in by_root.items():
         group = voucher(agent)
-        weight_heard = weight if group == agent else min(weight, settings.voucher_vote_max)
+        weight_heard = weight if group == agent else min(weight, _VOUCHER_VOTE_MAX)
         by_voucher[value, group] = max(by_voucher.get((value, group), weight_heard), weight_heard)
     voices: dict[str, list[float]] = {}
     for (value, _), weight in by_voucher.items():

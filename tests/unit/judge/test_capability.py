@@ -35,7 +35,7 @@ def test_the_best_level_gets_the_work_and_nobody_who_can_not() -> None:
 
 
 def test_tools_count_like_a_domain() -> None:
-    assert can_handle(["write_report"], [], ["write_report"]).level is CapabilityLevel.BEST_FIT
+    assert can_handle(["write_report"], ["write_report"]).level is CapabilityLevel.BEST_FIT
 
 
 @given(words=st.lists(WORDS, max_size=4), domains=st.lists(WORDS, max_size=3))

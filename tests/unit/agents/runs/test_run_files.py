@@ -116,14 +116,3 @@ def test_a_memory_in_another_encoding_is_shown_as_far_as_it_can_be_and_never_wri
     assert path.read_bytes() == "## Rules\n- höflich\n".encode("latin-1")
     with pytest.raises(InvalidInput, match="is not UTF-8"):
         one.change("adapt.md", str)
-
-
-def test_a_sub_agent_reads_the_memory_and_changes_nothing_there(tmp_path: Path) -> None:
-    one = files(tmp_path, may_remember=False)
-    assert one.adapt() == ""
-    one.remember_outputs({"x": 1})
-    assert not (tmp_path / "adapt.md").exists()
-    (tmp_path / "adapt.md").write_text("## Mine\n")
-    assert one.adapt() == "## Mine\n"
-    with pytest.raises(InvalidInput, match="belongs to the agent"):
-        one.write("adapt.md", "## Theirs\n")

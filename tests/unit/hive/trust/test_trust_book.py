@@ -6,7 +6,7 @@ import pytest
 from benchmarks.trust import accuracy, by_feedback, majority, ring, world
 from hive_mind.hive.policy.admission import rating_key
 from hive_mind.hive.policy.registry import Registry
-from hive_mind.hive.trust.contradiction import DEFAULT, Claim, fused, vote
+from hive_mind.hive.trust.contradiction import Claim, fused, vote
 from hive_mind.hive.trust.trust_book import NOBODY, Hive, Rating, TrustBook, TrustSettings, k_eff, rating_value, reputations
 from hive_mind.model.evidence import Provenance, Stamp
 
@@ -206,8 +206,8 @@ def test_an_agent_that_says_two_things_is_counted_for_the_last():
 
 
 def test_the_less_sure_an_agent_is_the_less_it_is_heard_and_a_liar_is_never_heard_more():
-    assert vote(1.8, 0.3, DEFAULT) < vote(1.8, 0.9, DEFAULT)
-    assert vote(0.2, 0.0, DEFAULT) == vote(0.2, 1.0, DEFAULT) < vote(1.0, 1.0, DEFAULT)
+    assert vote(1.8, 0.3) < vote(1.8, 0.9)
+    assert vote(0.2, 0.0) == vote(0.2, 1.0) < vote(1.0, 1.0)
 
 
 def test_known_liars_can_not_sink_what_is_right_by_saying_it():

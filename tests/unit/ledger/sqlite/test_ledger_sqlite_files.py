@@ -14,7 +14,6 @@ import pytest
 
 from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable
 from hive_mind.ledger import Ledger, sqlite
-from hive_mind.ledger.sqlite import Database
 from hive_mind.model.entry import Entry, Head
 from tests.chance import seed_of_this_run
 from tests.servers.quota import files_of_at_most
@@ -246,15 +245,3 @@ async def test_a_full_disk_refuses_whole_appends_and_the_ledger_goes_on_when_the
         Head("big", 0, 3, "step"),
         Head("small", 0, 2, "step"),
     ]
-
-
-async def test_appends_that_wait_together_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commits: list[int] = []
-    write = Database.write
-    monkeypatch.setattr(Database, "write", lambda self, items: (commits.append(len(items)), write(self, items)))
-
-    ledger = await sqlite.open(tmp_path / "ledger.sqlite")
-    await asyncio.gather(*(ledger.append(f"run/{n}", 0, steps(1)) for n in range(500)))
-    await ledger.close()
-    assert sum(commits) == 500
-    assert len(commits) < 50
