@@ -29,7 +29,7 @@ from hive_mind.cognition.answering.measures import (
     has_number,
     is_counted,
 )
-from hive_mind.cognition.answering.other_languages import FIGURE, PEOPLE, SOMEBODY, TIME, has_figure, has_time
+from hive_mind.cognition.answering.other_languages import ACCOUNT, FIGURE, MEASURES, PEOPLE, SOMEBODY, TIME, has_figure, has_time
 from hive_mind.cognition.answering.subject import said_in
 from hive_mind.cognition.answering.wordings import HOW
 from hive_mind.cognition.extraction.fields import setting_in
@@ -242,7 +242,7 @@ _DOING = regex(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can|you"
 )
 # By the name of an account, as logs tell who did something: "deployed by huang".
-_SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b|(?<!\S)@\w[\w-]+|(?<=[a-z]{{3}}ed by )[\w.-]+(?=\W{{0,2}}$)|\buser[=: ]+[\w.-]+")
+_SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b|(?<!\S)@\w[\w-]+|(?<=[a-z]{{3}}ed by )[\w.-]+(?=\W{{0,2}}$)|{ACCOUNT}")
 _NO_PROSE = regex(r"(?<!\S)(?:--?\w|(?=\S{0,200}?(?:://|\w=)))\S+")
 # One is meant, by name or as somebody's uncle: "operators" is no director.
 _ROLE = _pattern(
@@ -343,6 +343,10 @@ _LENGTH_TITLES = _pattern(r"length|width|height|depth|distance|span|läng|breite
 # The first that a question is of.
 _FORMS = (
     _Form(_pattern(rf"^(?:(?:and |so |but )?who(?:m|se)?|wer|wem|wen|wessen)\b|{SOMEBODY}"), _has_somebody),
+    *(
+        _Form(_pattern(asked), partial(_has, _pattern(told)), is_figure=True, titles=_pattern(named))
+        for named, asked, told in MEASURES
+    ),
     _Form(_pattern(TIME), has_time, is_time=True),
     _Form(_pattern(FIGURE), has_figure, is_figure=True),
     _Form(

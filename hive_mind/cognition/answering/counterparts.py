@@ -10,9 +10,10 @@ when it opens in winter, and "opens at six" under spring does not, though both s
 import re
 from collections.abc import Sequence
 
+from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.headings import is_of_other_version, lacks_name_of_program, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
-from hive_mind.cognition.answering.other_languages import FIGURE, PRICE, SOMEBODY, THING
+from hive_mind.cognition.answering.other_languages import FIGURE, PRICE, SOMEBODY, THING, asking_words
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.subject import refers
 from hive_mind.cognition.answering.wordings import (
@@ -21,6 +22,7 @@ from hive_mind.cognition.answering.wordings import (
     is_in_compound,
     is_stated,
     likeness,
+    measure_terms,
     measured_in,
     met_in,
     phrase_terms,
@@ -29,7 +31,7 @@ from hive_mind.cognition.answering.wordings import (
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
-from hive_mind.ranking.tokens import is_english, tokenize
+from hive_mind.ranking.tokens import is_english, terms_in, tokenize
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
 
@@ -84,7 +86,8 @@ def lacks_half(question: str, hits: Sequence[Hit], *, with_figures: bool = False
     for: bikes on the ferry are no dog.
     """
     terms = asked_of(question)
-    words = (terms.words | terms.names) - terms.kinds
+    measures = measure_terms(question)
+    words = (terms.words | terms.names) - (terms.kinds - measures)
     is_one_asked = _ONE_THING.search(question) or PRICE.search(question) or (with_figures and _FIGURE_ASKED.search(question))
     if is_english(question):
         if intent_of(question).kind is not Kind.YES_NO:
@@ -92,6 +95,8 @@ def lacks_half(question: str, hits: Sequence[Hit], *, with_figures: bool = False
     elif len(words) != _HALVES or terms.identifiers or not is_one_asked:
         return False
     seen = frozenset[str]().union(*(phrases_of(hit.fact.content, hit.fact.concept, hit.fact.before) for hit in hits))
+    if measures and not all(lacks_form(question, hit.fact) for hit in hits):
+        words -= measures
     return any(not (is_stated(word, seen) or likeness(word, seen) or is_in_compound(word, seen)) for word in words)
 
 
@@ -126,12 +131,18 @@ def is_of_another(question: str, fact: Fact) -> bool:
     # Of "Which graphics card does …": a data card is another one.
     if kind := _KIND_ASKED.match(question):
         things |= {(mark, kind["thing"].casefold()) for mark in tokenize(kind["mark"])[-1:]}
+    # In other languages a verb may follow the question word, and words have other endings.
+    is_elsewhere = terms.of_words < 1
+    if is_elsewhere and (asking := asking_words(question)):
+        words -= terms_in(" ".join((asking, *question.partition(asking)[2].split()[:1])))
     if words.isdisjoint(mark for mark, _ in things):
         return False
     before = "" if fact.before.endswith(_SENTENCE_ENDS) else fact.before
     around = phrases_of(fact.content, fact.concept, fact.speaker, before, *map(title_of, fact.sources))
     return any(
-        _is_other(mark, thing, question, fact, around) for mark, thing in things if mark in words and not is_stated(mark, around)
+        _is_other(mark, thing, question, fact, around)
+        for mark, thing in things
+        if mark in words and not is_stated(mark, around) and not (is_elsewhere and likeness(mark, around))
     )
 
 

@@ -23,10 +23,12 @@ from hive_mind.cognition.answering.question_terms import PRESENT_WORDS
 from hive_mind.cognition.answering.relevance import YEAR, Relevant
 from hive_mind.cognition.answering.wordings import (
     LIKENESS_MIN,
+    bent_terms,
     degree_in,
     function_terms,
     is_german,
     likeness,
+    measure_terms,
     measured_in,
     met_in,
     phrases_of,
@@ -151,9 +153,12 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
     """The figures of each hit, in their order."""
     terms_of_question = _asked(question)
     own_terms = [phrases_of(hit.fact.content, hit.fact.speaker, _question_answered(hit.fact)) for hit in hits]
+    lacking = [lacks_form(question, dated(question, hit.fact)) for hit in hits]
+    # A text with the form of a price need not say that it is a price.
+    told = [frozenset[str]() if is_lacking else measure_terms(question) for is_lacking in lacking]
     met = [
-        {term: _met(term, terms | measured_in(hit.fact.content)) for term in terms_of_question.terms}
-        for hit, terms in zip(hits, own_terms, strict=True)
+        {term: _met(term, terms | measures | measured_in(hit.fact.content)) for term in terms_of_question.terms}
+        for hit, terms, measures in zip(hits, own_terms, told, strict=True)
     ]
     headed = _also_in(met, [headings_of(hit.fact) | titles_of(hit.fact) | unsaid(question, hit.fact) for hit in hits])
     near = _also_in(headed, [terms_in(hit.fact.before) for hit in hits])
@@ -188,7 +193,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 float(_contradicts(terms_of_question, hit.fact)),
                 _replaced(terms_of_question, near[number]),
                 float(terms_of_question.is_denial and not _denies(f"{_question_answered(hit.fact)} {hit.fact.content}")),
-                float(lacks_form(question, dated(question, hit.fact))),
+                float(lacking[number]),
                 float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker)) and not _tells_of(speakers, hit.fact)),
                 _share({term: rarity[term] for term in subjects}, {term: not near[number][term] for term in subjects}),
                 hit.score / best if best > 0 else 0.0,
@@ -211,7 +216,7 @@ def _asked(question: str) -> _Asked:
     degree = degree_in(question)
     # "1.0.5" is a term, and its figures by themselves say nothing.
     parts = {part for version in VERSION.findall(question) for part in version.split(".")}
-    left_out = degree | parts | function_terms(question) | PRESENT_WORDS
+    left_out = degree | parts | function_terms(question) | bent_terms(question) | PRESENT_WORDS
     terms = tuple(dict.fromkeys(term for term in tokenize(with_phrases(question)) if term not in left_out))[:_TERMS_MAX]
     named_terms = frozenset[str]() if is_plain else frozenset(term for word in capitals for term in tokenize(word))
     pairs = tuple(pair for pair in _side_by_side(words, parts) if set(pair) <= set(terms))

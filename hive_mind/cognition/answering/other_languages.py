@@ -36,6 +36,29 @@ WHO: Mapping[str, str] = {
     "ukrainian": "хто кого кому ким",
 }
 """Words that ask for people, of those whose names begin with a capital."""
+LITTLE: Mapping[str, str] = {
+    "arabic persian": "أي هل تم يتم يقع توجد يوجد چه کسی کیست چیست کجاست آیا است",
+    "czech": "se jsou bude proč kam má může musí jmenuje nachází",
+    "danish norwegian": "der skal har får kan må bliver hvor hvordan hvorfor mange meget mye ligger bor heter hedder",
+    "dutch": "laat hoe moet moeten gaat doet heet liggen",
+    "finnish": "paljonko montako kauanko miksi mihin mistä voiko saako onko oli sijaitsee kuuluu",
+    "french": "se on ont sont fait faut ça y en chez comment appelle appellent appelait trouve",
+    "greek": "γιατί πού πώς πόσων πρέπει λέγεται βρίσκεται επιτρέπεται",
+    "hebrew": "איפה לאן מתי מי למה האם באיזה איזה אצל יש שם",
+    "hungarian": "hova hol honnan miért hogy hogyan hívják van volt kell lehet található",
+    "indonesian": "apa apakah ada bisa bolehkah yang jam nama terletak berada diadakan dimana",
+    "italian": "si da lo gli ho hanno fa fanno cosa deve bisogna chiama chiamano trova",
+    "polish": "są jest będzie będą został została jaki jakie jakiego jakiej jakim dlaczego dokąd skąd komu trzeba można ma",
+    "portuguese": "se os nos há é ao foi ser tem chama fica ficam",
+    "romanian": "cât câtă câți câte ce se este sunt unde află trebuie numește",
+    "russian": "почему зачем куда откуда чей можно нужно надо находится находятся зовут есть",
+    "spanish": "se lo ha hay fue son están me le su hace hacen debe puede llama llaman queda encuentra",
+    "swedish": "på der skal har får man blir finns hur varför många mycket ligger bor heter vad var vart",
+    "turkish": "mi mı mu mü nasıl neden niçin niye nedir neydi neresi kaç kadar saat",
+    "ukrainian": "скільки навіщо чому куди звідки чи чий можна потрібно треба знаходиться звати звуть",
+    "vietnamese": "bao nhiêu gì ở đâu khi nào ai vì sao tại có được tên mấy là giờ",
+}
+"""Words that say nothing in a question and tell no language, as English has some of them: "is", "there", "how", "called"."""
 _MEASURES = (
     "diep|hoog|lang|breed|zwaar|groot|oud|ver|warm|veel|djup|hög|bred|tung|stor|gammal|långt?|varm|många|mycket|dyp|dyb|høy|"
     "høj|gammel|mange|meget|mye|głębok|wysok|dług|szerok|ciężk|duż|star|dalek|hlubok|vysok|dlouh|širok|těžk|velk|monta|"
@@ -82,7 +105,7 @@ _NUMBERS = (
     "negen|tien|twaalf|twintig|honderd|två|fyra|fem|sex|sju|åtta|nio|tio|tolv|fire|seks|syv|otte|åtte|kaksi|kolme|"
     "neljä|viisi|kuusi|két|kettő|három|négy|öt|hét|dwa|dwie|dwóch|trzy|trzech|cztery|pięć|sześć|siedem|osiem|"
     r"dziewięć|dziesięć|sto|dva|dvě|dve|tři|tri|čtyři|pět|šest|sedm|osm|devět|deset|дв[ауе]\w*|дві|тр[иёе]х?|"
-    r"четыре\w*|чотири|пят[ьи]|п['’]ять|шест[ьи]|шість|семь|сім|восемь|вісім|девят\w+|дев['’]ять|десят\w+|сто|"
+    r"годину|hodinu|godzinę|четыре\w*|чотири|пят[ьи]|п['’]ять|шест[ьи]|шість|семь|сім|восемь|вісім|девят\w+|дев['’]ять|десят\w+|сто|"
     r"тысяч\w*|один|одна|одну|δ[υύ]ο|τρεις|τρία|τέσσερ\w+|πέντε|έξι|επτά|οκτώ|εννέα|δέκα|iki|üç|dört|beş|altı|yedi|"
     r"sekiz|dokuz|yüz|dua|tiga|empat|lima|enam|bốn|năm|sáu|mười|ثلاث\w*|أربع\w*|خمس\w*|ست[ةه]?|سبع\w*|ثمان\w*|تسع\w*|"
     r"عشر\w*|مائة|ألف|שני|שתי|שלוש\w*|ארבע\w*|חמ[שי]\w*|दो|तीन|चार|प[ाँां]+च|छह|सात|आठ|नौ|दस|सौ|gr[aá]t\w+|"
@@ -90,7 +113,8 @@ _NUMBERS = (
     r"moitié|metà|metade|helft|połow\w+|половин\w+|yarı\w*"
 )
 _FIGURE = regex(
-    rf"(?<![A-Za-z\d#/.])\d[\d.,:]*|\b(?:{_NUMBERS})\b|[一二两三四五六七八九十百千万半]|無料|免费|무료|(?:한|두|세|네|다섯|"
+    # Arabic and Hebrew have a form of their own for two.
+    rf"(?:(?<![A-Za-z\d#/.])|(?<=\bRp))\d[\d.,:]*|\b(?:{_NUMBERS}|\w{{1,20}}(?:تين|تان|יים)|يومين|شهرين)\b|[一二两三四五六七八九十百千万半]|無料|免费|무료|(?:한|두|세|네|다섯|"
     "여섯|일곱|여덟|아홉|열) |สอง|สาม|สี่|ห้า|หก|เจ็ด|แปด|เก้า|สิบ|ฟรี",
     re.IGNORECASE,
 )
@@ -112,7 +136,7 @@ _TIMES = (
     "ثلاثاء|أربعاء|خميس|جمعة|سبت|أحد)|היום|מחר|אתמול|אחרי|לפני|ביום"
 )
 _MOMENT = regex(
-    rf"\d|\b(?:{_TIMES}|\w+dag\b|\w+tai\b)|[一二三四五六七八九十][年月日点时時]|[曜晨夕朝晚夜昼]|[今明昨][天日]|"
+    rf"\d|\b(?:{_TIMES}|\w+dag\b|\w+tai\b|\w+kuu(?:n|ssa|ta|hun)?\b|(?:uur|klo?|klockan|klokken|óra|órakor)\b|godz|hodin|ώρα|час)|[一二三四五六七八九十][年月日点时時]|[曜晨夕朝晚夜昼]|[今明昨][天日]|"
     "周[一二三四五六日末]|星期|요일|오늘|내일|어제|아침|저녁|वार|आज|कल|सुबह|शाम|วัน|พรุ่งนี้|เมื่อวาน|hôm|ngày|sáng|chiều|tối",
     re.IGNORECASE,
 )
@@ -141,6 +165,88 @@ several."""
 FIGURE, TIME, THING = (
     rf"^\W*(?:{_AHEAD} ){{0,2}}(?:{_FIRST[kind]})(?!\w)|{_ANYWHERE[kind]}" for kind in ("figure", "time", "thing")
 )
+
+_CURRENCIES = (
+    r"euro\w*|eur|usd|gbp|chf|dollar\w*|dólar\w*|доллар\w*|kr|kron\w*|sek|dkk|nok|zł\w*|pln|kč|czk|korun\w*|руб\w*|rub|грн|"
+    r"грив[еін]н\w*|lei|leu|ron|ft|forint\w*|huf|tl|lira\w*|ευρώ|cent\w*|c[êé]ntimos?|reais|real|pesos?|rupiah|ribu|juta|"
+    r"درهم\w*|دينار\w*|ريال\w*|جنيه\w*|دولار\w*|ليرة|يورو|שקל\w*|דולר\w*|יורו|تومان|ریال"
+)
+_MONEY = (
+    rf"\d ?(?:(?:de )?(?:{_CURRENCIES})\b|(?:mil|тыс|tis|tys|میلیون|هزار|מיליון|ألف)\w*\b|"
+    r"[百千万億만천 ]{0,4}[元块円원रบđ€$£¥₺₴₽₹₪₩₫฿])"
+    r"|[€$£¥₺₴₽₹₪₩₫฿] ?\d|\b(?:rp|r\$) ?\d|[一二两三四五六七八九十百千万](?:元|块|円|원)"
+)
+# Nouns, and verbs for costing.
+_PRICES = (
+    r"prix|tarif\w*|montant|loyer|precio|importe|alquiler|prezzo|costo|affitto|preço|custo|renda|aluguel|prijs|bedrag|tarief|huur|"
+    r"cen[ayęu]|koszt\w*|kwot\w*|czynsz\w*|náklad\w*|nájem\w*|цен[аыу]|стоимость|сумм[аы]|плат[аы]|ціна|вартість|сума|pris(?:et|en)?|"
+    r"hyran?|belopp\w*|avgift\w*|hinta|vuokra|fiyat\w*|ücret\w*|kira\w*|preț\w*|chiri\w*|cost(?:ul)?|ár[aá]?|díj\w*|τιμή|κόστος|"
+    r"ενοίκιο|(?:ال)?سعر\w*|ثمن|تكلفة|אגרה|מחיר|עלות|قیمت|هزینه|harga|biaya|ongkos|giá|chi phí|"
+    r"kost(?:et|en|ade|ar|er|t|ede)?|cuest\w+|cost(?:ó|a|ano|ava|aba|aban|eren|at|au|ă)|co[uû]t(?:e|ent|ait|é)|cust(?:a|am|ou|ava)|"
+    r"сто[ия]\w+|кошту\w+|stoj[íi]\w*|stál\w*|κοστίζ\w+|tut(?:tu|uyor|ar)|mal oldu|maksa\w*|kerül\w*|עול[הת]|על[הת]"
+)
+_PRICES_UNSPACED = "价格|费用|价钱|値段|料金|価格|会費|가격|비용|요금|ราคา|कीमत|किराया|दाम"
+_WHAT = "vad|hvad|hva|wat|co|mitä|ne|mit|(?:che )?cosa|o que|ما|מה|چه"
+_PRICE_WORDS = rf"\b(?:{_PRICES})\b|{_PRICES_UNSPACED}"
+_QUANTITIES = (
+    # Prices.
+    (
+        _PRICE_WORDS,
+        rf"^(?=\W*(?:{_WHAT})\b|(?>.{{0,200}}?(?:{FIGURE}|{THING})))(?>.{{0,200}}?(?:{_PRICE_WORDS}|多少钱|いくら|얼마))",
+        rf"{_MONEY}|\b(?:{_PRICES})\b[^\d.]{{0,40}}\d|\d[.,]\d\d(?!\d)|\b(?:gr[aá]t\w+|ilmai\w+|бесплатн\w+|безкоштовн\w+|ücretsiz|"
+        r"δωρεάν|مجان\w*|חינם|رایگان|zdarma|darmo\w*|ingyen\w*|miễn phí)\b|免费|無料|무료|ฟรี|मुफ़्त",
+    ),
+    # Telephones.
+    (
+        r"\b(?:t[eé]l[eéè]f\w+|telepon\w*|телефон\w*|τηλέφων\w+|puhelin\w*|n[úu]m[eé]ro|num[ae]r\w*|nomor|номер|מספר|רقم|رقم|شماره|هاتف\w*|"
+        "تلفن|טלפון|điện thoại|số)\\b|电话号码|電話番号|电话|전화번호|번호|เบอร์โทร|फ़ोन|नंबर",
+        r"\b(?:t[eé]l[eéè]f(?!onnummer)\w+|telepon\w*|телефон\w*|τηλέφων\w+|puhelin\w*|هاتف\w*|تلفن|טלפון|điện thoại)\b|电话号码|"
+        "電話番号|전화번호|เบอร์โทร|फ़ोन नंबर",
+        r"\d(?:[ ()/.-]{0,2}\d){6,14}",
+    ),
+    # Ages.
+    (
+        r"\b(?:âge|años|anos|anni|oud|lat|let|лет|років|gammal|gammel|yaş\w*|χρον\w+|ani|éves|vanha|عمر|umur|usia|tuổi)\b|年纪|岁|歳|살|"
+        "나이|อายุ|उम्र",
+        r"\b(?:quel âge|cuántos años|quantos anos|quanti anni|hoe oud|ile lat|kolik (?:je )?let|сколько лет|скільки років|"
+        r"hur gammal|"
+        r"hvor gammel|kaç yaşında|πόσων χρον\w+|câți ani|hány éves|kuinka vanha|كم عمر|בן כמה|בת כמה|چند سال\w*|umur|usia|"
+        r"tuổi)\b|年纪|"
+        "几岁|何歳|몇 살|나이|อายุ|उम्र",
+        r"\d ?(?:(?:ans?|años?|anos?|ann[io]|jaar|lata?|let|år|ani|éves)\b|лет|год|рок|yaş|χρον|ετών|vuo|سنة|عاما|שנ|سال|साल|"
+        r"वर्ष|岁|"
+        r"歳|살|ปี|tuổi|tahun)|\b(?:née?|nacid[oa]|nascid[oa]|nat[oa]|geboren|urodz\w+|naroz\w+|рожд\w+|родил\w+|народ\w+|f[øö]dt?|doğum\w*|"
+        r"γενν\w+|născut\w*|szület\w+|syntyn\w+|مواليد|مولود|יליד\w*|نولد|متولد|sinh|lahir)\b|जन्म|出生|生まれ|태어|생년|เกิด",
+    ),
+    # Weights.
+    (
+        r"\b(?:pèse|poids|pesa|peso|weegt|waży|waga|váží|váha|весит|вес|важить|вага|väger|vikt\w*|vejer|vægt|veier|vekt|ağırlı\w+|ζυγίζει|"
+        r"βάρος|greutat\w+|cântăre\w+|súly\w*|paino\w*|painaa|وزن|משקל|berat\w*|nặng)\b|多重|重量|体重|重さ|무게|หนัก|वज़न",
+        "",
+        r"\d ?(?:kg|g|mg|t|кг|г|kilo\w*|кило\w*|كغ|كيلو\w*|קילו|گرم|کیلو\w*)\b|\d ?(?:किलो|ग्राम|公斤|斤|千克|克|キロ|グラム|"
+        r"킬로|กิโล|กรัม)",
+    ),
+)
+MEASURES = tuple((named, asked or named, told) for named, asked, told in _QUANTITIES)
+"""Words for a quantity, which a text may leave out that gives it; how it is asked for, and how it is given."""
+ACCOUNT = (
+    r"\b(?:user|käyttäjä|usuario|utente|utilisateur|benutzer|пользователь|użytkownik|användare|bru[gk]er|gebruiker|kullanıcı|usuário|"
+    r"uživatel)[=: ]+[\w.-]+"
+)
+"""An account in a log."""
+_ASKS = regex(rf"{SOMEBODY}|{FIGURE}|{TIME}|{THING}", re.IGNORECASE)
+_ASKED_WITH = tuple((regex(asked, re.IGNORECASE), regex(named, re.IGNORECASE)) for named, asked, _ in MEASURES)
+
+
+def asking_words(question: str) -> str:
+    """The question word of another language than English and German, with the noun that it is asked with, "" without one."""
+    match = _ASKS.search(question)
+    return match[0] if match else ""
+
+
+def measure_words(question: str) -> str:
+    """The words of a question for the quantity that it asks for."""
+    return " ".join(word for asked, named in _ASKED_WITH if asked.search(question) for word in named.findall(question))
 
 
 def has_figure(text: str, question: str) -> bool:

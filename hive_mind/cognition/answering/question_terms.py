@@ -16,6 +16,7 @@ from hive_mind.cognition.answering.wordings import (
     function_terms,
     is_german,
     is_had,
+    measure_terms,
     phrase_terms,
     with_phrases,
     without_phrases,
@@ -278,6 +279,7 @@ def asked_of(question: str) -> QuestionTerms:
         | _terms(_WHERE, question)
         | _terms(_KIND_ELSEWHERE, question)
         | _terms(_KIND_BEHIND, question)
+        | measure_terms(question)
         | _UNSAID
     )
     proper = [] if is_german(question) else [terms for terms in named if terms not in coded and not terms <= kinds]

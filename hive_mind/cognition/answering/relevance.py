@@ -30,9 +30,11 @@ from hive_mind.cognition.answering.wordings import (
     REFERRING,
     SPANS,
     degree_in,
-    is_german,
+    is_form_in,
     is_in_compound,
+    is_inflected,
     is_stated,
+    letters_in,
     likeness,
     measured_in,
     met_in,
@@ -182,7 +184,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     covered = _covered(met | met_names, met | missed | must)
     # BM25 knows how rare each word is in this memory, which the words alone don't show.
     keyword = terms.of_words * hit.components.keyword
-    weighted = keyword / (keyword + _MISSED_PER_LETTER * _letters(terms.words - met) + _DOUBT_BM25)
+    weighted = keyword / (keyword + _MISSED_PER_LETTER * letters_in(terms.words - met) + _DOUBT_BM25)
     return Judgement(covered, weighted, is_named, is_own, is_row, is_carried)
 
 
@@ -196,13 +198,14 @@ def _identified(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> froz
     if asked.aliases & terms:
         return asked.identifiers
     met = met_in(asked.words, terms)
-    if len(met) < _GOING_ON_WORDS_MIN or _letters(met) < _GOING_ON_SHARE_MIN * _letters(asked.words):
+    if len(met) < _GOING_ON_WORDS_MIN or letters_in(met) < _GOING_ON_SHARE_MIN * letters_in(asked.words):
         return frozenset()
     return asked.identifiers & phrase_terms(named_before(fact))
 
 
 def _subject(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozenset[str]:
-    """The terms in a fact that belong to the names asked about."""
+    """The terms in a fact that belong to the names asked about, in other languages than English with any ending."""
+    terms |= {term for term in asked.names - terms if asked.of_words < 1 and is_inflected(term, terms)}
     return frozenset(term for name in asked.named for term in name_in_fact(name, fact, terms))
 
 
@@ -314,7 +317,7 @@ def _only_about(terms: QuestionTerms, hit: Hit) -> Hit | None:
     if part is None or part is hit.fact:
         return hit if part else None
     words = terms.words | terms.names
-    left, all_met = (_letters(met_in(words, terms_in(fact.content))) for fact in (part, hit.fact))
+    left, all_met = (letters_in(met_in(words, terms_in(fact.content))) for fact in (part, hit.fact))
     keyword = hit.components.keyword * left / max(1, all_met)
     return replace(hit, fact=part, components=replace(hit.components, keyword=keyword))
 
@@ -363,7 +366,7 @@ def _states_focus(question: str, asked: QuestionTerms, hit: Hit, settings: Relev
         return True
     words = asked.words - focus - asked.kinds
     is_whole = asked.names <= terms and any(len(name) > 1 for name in asked.named)
-    return is_whole and words <= terms and _letters(words) >= _WORD_LETTERS_MIN
+    return is_whole and words <= terms and letters_in(words) >= _WORD_LETTERS_MIN
 
 
 def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -371,7 +374,7 @@ def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: Releva
 
     The price of water does not answer a question about the price of a shed.
     """
-    topic, german = asked.words - asked.kinds - focus_of(question), is_german(question)
+    topic = asked.words - asked.kinds - focus_of(question)
     if not topic or _is_same(question, hit, settings):
         return True
     fact = hit.fact
@@ -379,7 +382,7 @@ def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: Releva
     if not all(is_stated(term, terms) for term in _priced_in(question) & topic):
         return False
     is_named = not (asked.names | asked.identifiers).isdisjoint(terms)
-    return is_named or any(is_stated(term, terms) or (german and is_in_compound(term, terms)) for term in topic)
+    return is_named or any(is_stated(term, terms) or is_form_in(question, term, terms) for term in topic)
 
 
 def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -442,9 +445,4 @@ def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:
     """A word counts by its length: long words are rarer, and rare words tell more."""
     if met == wanted:
         return 1.0 if wanted else 0.0
-    return _letters(met) / (_letters(wanted) + _DOUBT_LETTERS)
-
-
-def _letters(terms: frozenset[str]) -> float:
-    """Of words written without their vowels (Hebrew, Arabic, Syriac) a letter tells as much as one and a half elsewhere."""
-    return sum(len(term) * (1.5 if "\u0590" <= term < "\u0780" else 1.0) for term in terms)
+    return letters_in(met) / (letters_in(wanted) + _DOUBT_LETTERS)

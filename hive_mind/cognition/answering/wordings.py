@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
 
+from hive_mind.cognition.answering.other_languages import LITTLE, asking_words, measure_words
 from hive_mind.cognition.extraction.statements import without_asking
 from hive_mind.model.figures import NUMERAL, NUMERAL_ELSEWHERE
 from hive_mind.ornament import ornament
-from hive_mind.ranking.tokens import chunks_of, terms_in, tokenize
+from hive_mind.ranking.tokens import chunks_of, is_english, terms_in, tokenize
 from hive_mind.ranking.words import LEANS, is_marked, says_nothing
 from hive_mind.regex import regex
 from hive_mind.remembered import remembered
@@ -140,7 +141,7 @@ REFERRING = frozenset(
 # Shorter ones are in many words by chance.
 _PART_LETTERS_MIN = 4
 _HIRAGANA = regex("[\u3041-\u309f]")
-_APOSTROPHE = regex("['’]")
+_JOINT = regex("['’-]")
 # "What", "when", "how many": all questions of Japanese and Chinese are made of them.
 _ASKED_SIGNS = "何誰哪什么麼谁怎吗嗎呢"
 # Little words of Chinese, which stand within words of Japanese.
@@ -268,11 +269,15 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     asking = terms - terms_in(rest) if (rest := without_asking(question)) != question else frozenset()
     asking |= function_terms(question)
     content = terms - asking - light
-    # Of pairs of characters: what is written in hiragana bends the words between, and with some signs questions are asked.
-    written = (term for term in content if not term.isascii())
+    return (content - bent_terms(question)) or terms
+
+
+@remembered(64)
+def bent_terms(question: str) -> frozenset[str]:
+    """Pairs of characters that say nothing: what is written in hiragana bends the words between, and some signs ask."""
     signs = _ASKED_SIGNS if _KANA.search(question) else f"{_ASKED_SIGNS}{_CHINESE_SIGNS}"
-    bent = {term for term in written if _HIRAGANA.search(term) or any(sign in term for sign in signs)}
-    return (content - bent) or terms
+    written = (term for term in terms_in(question) if not term.isascii())
+    return frozenset(term for term in written if _HIRAGANA.search(term) or any(sign in term for sign in signs))
 
 
 # "Can't" as a term: that something is denied is looked for apart.
@@ -284,12 +289,26 @@ _DENIED = regex(r"(?:ca|do|does|did|is|are|was|were|wo|would|could|should|has|ha
 @remembered(64)
 def function_terms(question: str) -> frozenset[str]:
     """The terms of the little words of a question, as "can't", and of one in another language: "cuándo es la", "когда"."""
-    runs = [run for chunk in chunks_of(question) for run in _APOSTROPHE.split(chunk)]
+    runs = [run for chunk in chunks_of(question) for run in _JOINT.split(chunk)]
     leans = sum(LEANS.get(run, 0) for run in runs)
-    is_english = leans > 0 or (leans == 0 and not is_marked(question))
-    little = {term for run in runs if says_nothing(run, is_english) for term in tokenize(run)}
+    speaks_english = leans > 0 or (leans == 0 and not is_marked(question) and not asking_words(question))
+    little_elsewhere = frozenset[str]() if speaks_english else _little_elsewhere()
+    little = {term for run in runs if says_nothing(run, speaks_english) or run in little_elsewhere for term in tokenize(run)}
     done_by_asker = map(tokenize, _DONE_BY_ASKER.findall(question))
     return frozenset(little.union(filter(_DENIED.fullmatch, tokenize(question)), *done_by_asker))
+
+
+@remembered(1)
+def _little_elsewhere() -> frozenset[str]:
+    """As they are folded, with the prepositions and conjunctions of a letter."""
+    return frozenset(chunks_of(" ".join(LITTLE.values()))).union("aeikosuvwyz")
+
+
+@remembered(64)
+def measure_terms(question: str) -> frozenset[str]:
+    """The terms for the quantity that a question of another language than English asks for, where it has others besides."""
+    measured = terms_in(measure_words(question))
+    return measured if terms_in(question) - measured - function_terms(question) else frozenset()
 
 
 def phrases_of(*texts: str) -> frozenset[str]:
@@ -327,6 +346,7 @@ def is_stated(term: str, terms: frozenset[str]) -> bool:
 LIKENESS_MIN = 0.5
 """Of less likeness, words are not forms of one."""
 _ALIKE_LETTERS_MIN = 4
+_ENDING_MAX, _SHORT_NAME = 2, 5
 _DIGIT = regex(r"\d")
 
 
@@ -340,6 +360,27 @@ def likeness(term: str, terms: frozenset[str]) -> float:
         (2 * len(groups & groups_of_word) / (len(groups) + len(groups_of_word)) for groups_of_word in words_alike), default=0.0
     )
     return best if best >= LIKENESS_MIN else 0.0
+
+
+def letters_in(terms: frozenset[str]) -> float:
+    """Of words written without their vowels (Hebrew, Arabic, Syriac) a letter tells as much as one and a half elsewhere."""
+    return sum(len(term) * (1.5 if "\u0590" <= term < "\u0780" else 1.0) for term in terms)
+
+
+def is_form_in(question: str, term: str, terms: frozenset[str]) -> bool:
+    """Whether a word of a question that is not English stands there in a compound, or with another ending."""
+    if is_german(question):
+        return is_in_compound(term, terms)
+    return likeness(term, terms) > 0 and not is_english(question)
+
+
+def is_inflected(name: str, terms: frozenset[str]) -> bool:
+    """Whether some term is a name with another ending: "Wójcika", "Петровны"."""
+    stems = [
+        name[:length]
+        for length in range(max(_KIN_LETTERS_MIN, len(name) - (_ENDING_MAX if len(name) > _SHORT_NAME else 1)), len(name) + 1)
+    ]
+    return any(term.startswith(stem) and len(term) <= len(stem) + _ENDING_MAX for stem in stems for term in terms)
 
 
 @remembered(4096)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from hive_mind.cognition.extraction.separated import log_line_of
-from hive_mind.cognition.extraction.statements import SENTENCE_STOPS
+from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, is_question
 from hive_mind.cognition.temporal import normalised
 from hive_mind.regex import regex
 
@@ -35,7 +35,7 @@ _WORD = r"[^\W_][\w'’.&-]{0,40}"
 _SIGN = "[\u200d\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
 _LINE = regex(
     rf"(?:(?P<open>[\[(])(?P<boxed>[^\])]{{4,40}})[\])]\s*+(?:[-–]\s*+)?|(?P<bare>{_STAMP})\s++(?:-\s++)?)?"
-    rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\)|,\s{_LINE_DAY}(?:\s{_LINE_CLOCK})?)?(?:\s?{_SIGN}{{1,4}})?:(?(bold)\*\*)\s+(?P<text>\S.*)"
+    rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\)|,\s{_LINE_DAY}(?:\s{_LINE_CLOCK})?)?(?:\s?{_SIGN}{{1,4}})?(?::(?(bold)\*\*)\s+|：(?(bold)\*\*)\s*+)(?P<text>\S.*)"
 )
 _HAS_TIME = regex(rf"{_LINE_CLOCK}|{_LINE_DAY}")
 _SENTENCE_SPACES_MIN = 3
@@ -89,7 +89,7 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
     for line in map(str.strip, lines):
         total += bool(line)
         paragraph += not line
-        turn = _labelled(line) if ":" in line else None
+        turn = _labelled(line) if ":" in line or "：" in line else None
         if turn is None:
             continue
         turns += 1
@@ -99,7 +99,7 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
         is_stamped = is_stamped or turn.stamp != ""
         roles += label in _ROLES
         stating[label] += turn.text.endswith(SENTENCE_STOPS) and turn.text.count(" ") >= _SENTENCE_SPACES_MIN
-        if turn.stamp or _SPEECH.search(turn.text) or turn.text.endswith("?"):
+        if turn.stamp or _SPEECH.search(turn.text) or is_question(turn.text):
             speaking.add(label)
     # "Customer: Alpine Railways" and "System: Debian 12" are lines of a form.
     speaking |= labelled.keys() & _ROLES if roles > 1 else set()

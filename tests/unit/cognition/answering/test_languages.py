@@ -29,6 +29,8 @@ SAYS_IT = [
     ("À quelle heure est la réunion ?", "La réunion est à 16 h.", 4),
     ("I vilken sal hålls föreläsningen?", "Föreläsningen hålls i 14.", 4),
     ("Hoeveel kost de kaart?", "De kaart kost 5 euro.", 4),
+    ("Kto jest kierownikiem?", "Kierownik: Zbigniew Wójcik", 5),
+    ("Kuka on puheenjohtaja?", "Puheenjohtajaksi valittiin Päivi Laaksonen.", 9),
 ]
 
 

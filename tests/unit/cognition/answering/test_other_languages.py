@@ -5,6 +5,8 @@ import Stemmer
 
 from hive_mind.cognition.answering.answer_forms import may_answer
 from hive_mind.cognition.answering.other_languages import WHO
+from hive_mind.cognition.answering.wordings import content_terms, is_inflected
+from hive_mind.ranking.tokens import terms_in
 
 # Names of these can't be told by how they are written; and English and German ask by words of their own.
 WITHOUT_CAPITALS = frozenset("arabic hindi nepali persian tamil yiddish".split())
@@ -74,9 +76,27 @@ TIMES = [
     ("祭りはいつですか？", "祭りは土曜です。", "祭りは中止です。"),
     ("축제는 언제예요?", "축제는 월요일입니다.", "축제는 큽니다."),
 ]
+# A figure of another kind is none: a day is no price, and a telephone no age.
+MEASURES = [
+    ("Quanto costa l'auto?", "L'auto costa 90 euro.", "L'auto è pronta il 12 maggio."),
+    ("Vad kostar lott 14?", "Lott 14 säljs för 900 kronor.", "Lott 14 är ledig i 3 veckor."),
+    ("Mikä on saunan hinta?", "Sauna on 15 euroa.", "Sauna siirtyy 2 tunnilla."),
+    ("Cât costă reparația?", "Reparația a costat 380 de lei.", "Reparația durează 3 zile."),
+    ("Qual é o preço do curso?", "O curso custa R$ 300.", "O curso tem 12 lições."),
+    ("Berapa harga lampu?", "Lampu dijual Rp75.000.", "Lampu itu 3 buah."),
+    ("修理費はいくらですか？", "修理は八千円です。", "修理は3日かかります。"),
+    ("Какая стоимость билета?", "Билет — 18 тысяч рублей.", "Билет на 18 мая."),
+    ("Jaki jest numer telefonu pani Wójcik?", "Pani Wójcik: 601 220 118", "Pani Wójcik mieszka pod numerem 60."),
+    ("Berapa nomor telepon Agus?", "Agus: 0812-5550-331", "Agus punya 2 anak."),
+    ("护士的电话号码是多少？", "护士：13900005566", "护士有3个孩子。"),
+    ("كم عمر السائق؟", "عمر السائق 40 سنة.", "رقم هاتف السائق 0661-555-204."),
+    ("Kaç yaşında Elif?", "Elif 12 yaşında.", "Elif 3906 numarada."),
+    ("מה משקל הכלב?", "הכלב שוקל 12 קילו.", "הכלב נולד ב-2019."),
+    ("Сколько весит ящик?", "Ящик весит 7 кг.", "Ящик стоит у двери."),
+]
 
 
-@pytest.mark.parametrize(("question", "answer", "aside"), [*FIGURES, *TIMES])
+@pytest.mark.parametrize(("question", "answer", "aside"), [*FIGURES, *TIMES, *MEASURES])
 def test_a_figure_and_a_time_are_told_by_what_holds_one(question: str, answer: str, aside: str):
     assert may_answer(question, answer)
     assert not may_answer(question, aside)
@@ -85,3 +105,34 @@ def test_a_figure_and_a_time_are_told_by_what_holds_one(question: str, answer: s
 @pytest.mark.parametrize("question", ["What is quant research?", "¿Dónde está el bote?", "Why is the ile red?"])
 def test_other_questions_want_none(question: str):
     assert may_answer(question, "It is in the shed.")
+
+
+@pytest.mark.parametrize(
+    ("question", "content"),
+    [
+        ("Hvor meget kokosmel skal der i?", {"kokosmel"}),
+        ("Jakiego koloru są płytki?", {"koloru", "plytki"}),
+        ("Где находится почта?", {"почт"}),
+        ("Var bor Åsa Lindqvist?", {"asa", "lindqvist"}),
+        ("أين يتم التسجيل؟", {"تسجيل"}),
+        ("Vì sao chị Thảo không đi?", {"chi", "thao"}),
+        ("What is there in the van?", {"van"}),
+    ],
+)
+def test_little_words_are_left_out_of_a_question(question: str, content: set[str]):
+    assert content_terms(question, terms_in(question)) == content
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "is_same"),
+    [
+        ("zbigniewa", "zbigniew", True),
+        ("ольги", "ольга", True),
+        ("окса", "оксано", True),
+        ("hanni", "hanna", True),
+        ("marek", "marta", False),
+        ("jansen", "janssens", False),
+    ],
+)
+def test_a_name_may_have_another_ending(name: str, written: str, is_same: bool):
+    assert is_inflected(name, frozenset({written})) is is_same

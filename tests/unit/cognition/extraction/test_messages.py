@@ -174,6 +174,7 @@ def test_time_grows_with_the_text_and_not_with_its_square():
         ),
         ("Rosa (10:14): I can't log in.\nIvo (10:15): Which browser do you use?", ["Rosa", "Ivo"]),
         ("Owner: Rosa Neri\nState: open\n\nUser: I can't log in.\n\nDesk: Which browser do you use?", ["", "", "User", "Desk"]),
+        ("王芳：订好了吗？\n李明：订好了，在川香阁。\n王芳：好。对了，电话换了。", ["王芳", "李明", "王芳"]),
         # Without an empty line below them nothing says that these are fields.
         ("Rosa: login broken\nIvo: which browser do you use?\nRosa: Lynx, as ever", ["Rosa", "Ivo", "Rosa"]),
     ],
