@@ -19,6 +19,10 @@ _STOPPED = 130
 
 def main() -> None:
     """Run the command line of this process, and end the process."""
+    if sys.getfilesystemencoding() == "ascii":
+        # A locale without letters beyond English, and `PYTHONUTF8=0`, which keeps Python from speaking UTF-8 in it all the
+        # same: names and texts would lose what they have of these.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - ourselves
     # The parent may have closed them (`>&-`, some daemons). Their numbers must not go to files that we open. Standard output is
     # opened to be read, so that writing fails as to a closed one: a result that nobody gets is no success.
     for name, mode, access in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):

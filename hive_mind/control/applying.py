@@ -18,7 +18,7 @@ from hive_mind.control.planning import Action
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms import CALL_TIMEOUT_S, Platform, Running
 from hive_mind.control.remembering import Remembered, issue_for
-from hive_mind.control.surroundings import Patience, Report, Surroundings, is_of_use, is_settled, is_silent, until
+from hive_mind.control.surroundings import Patience, Report, Surroundings, is_of_use, is_settled, is_silent, side_by_side, until
 from hive_mind.errors import BackendTimeout, HiveError, sentence_of
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, WorkerConfig
@@ -247,15 +247,7 @@ class Applying:
         await self.platform.leave(name, patience.left_s)
 
     async def _side_by_side(self, doing: Iterable[Awaitable[None]], at_once_max: int = _AT_ONCE_MAX) -> None:
-        room = asyncio.Semaphore(at_once_max)
-
-        async def one(call: Awaitable[None]) -> None:
-            async with room:
-                await self._noting_problems("", call)
-
-        async with asyncio.TaskGroup() as group:
-            for call in doing:
-                group.create_task(one(call))
+        await side_by_side((self._noting_problems("", call) for call in doing), at_once_max)
 
     async def _noting_problems(self, name: str, call: Awaitable[None]) -> None:
         try:

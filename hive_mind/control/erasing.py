@@ -5,21 +5,25 @@ A process that does not confirm in time is listed as owed: it learns of it on re
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Protocol
 
 from hive_mind.control import RESIDENT
 from hive_mind.control.platforms import CALL_TIMEOUT_S
 from hive_mind.control.state import FleetFolder, FleetState, discard_former
+from hive_mind.control.surroundings import side_by_side
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.model.erasure import Erasure
+from hive_mind.runtime.asking import ProcessGone, ProcessSilent
 from hive_mind.runtime.buses import scrub
 from hive_mind.runtime.copies import quotes
 from hive_mind.runtime.erasing import Erased
 from hive_mind.runtime.receipts import Confirmed, Owed
 
 _POLL_S = 0.5
+# Connections, of which a process may have 256 on some systems.
+_ASKED_AT_ONCE = 64
 
 
 class Controller(Protocol):
@@ -62,23 +66,29 @@ async def erase_from_fleet(
 
 
 async def _look(controller: Controller, state: FleetState, erasures: Sequence[Erasure], erased: Erased) -> dict[str, HiveError]:
-    """All at once, so that those that say nothing take no longer than a single one; why, by agent."""
+    """Processes side by side, so that those that say nothing take no longer than a single one; why, by agent."""
     keys = [erasure.key for erasure in erasures]
+    replies, unreached = dict[str, Any](), dict[str, HiveError]()
 
-    async def reply_of(agent: str) -> Any:
-        try:
-            return await controller.call(agent, "would_erase", erasures=keys)
-        except HiveError as error:
-            return error
+    async def ask(agents: Iterable[str]) -> None:
+        """Agents of one process, in turn. One that says nothing is waited for once."""
+        silence: HiveError | None = None
+        for agent in agents:
+            try:
+                if silence is not None:
+                    raise silence
+                replies[agent] = await controller.call(agent, "would_erase", erasures=keys)
+            except HiveError as error:
+                unreached[agent] = error
+                silence = error if isinstance(error, ProcessSilent | ProcessGone) else None
 
-    agents, unreached = sorted(state.hosts), dict[str, HiveError]()
-    for agent, reply in zip(agents, await asyncio.gather(*map(reply_of, agents)), strict=True):
-        if isinstance(reply, HiveError):
-            unreached[agent] = reply
-            continue
+    await side_by_side(
+        (ask(agent for names in nodes.values() for agent in names) for nodes in state.allocation.values()), _ASKED_AT_ONCE
+    )
+    for agent, reply in sorted(replies.items()):
         erased.confirmed.append(Confirmed(f"agent {agent}", len(reply["facts"]), reply["episodes"]))
         erased.facts += reply["facts"]
-    erased.owed += [Owed(f"agent {agent}", str(error)) for agent, error in unreached.items()]
+    erased.owed += [Owed(f"agent {agent}", str(error)) for agent, error in sorted(unreached.items())]
     return unreached
 
 

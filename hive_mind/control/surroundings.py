@@ -107,6 +107,19 @@ async def until(platform: Platform, is_so: Callable[[Mapping[str, Running]], boo
         wait_s = min(_LOOK_MAX_S, wait_s * _SLOWER)
 
 
+async def side_by_side(doing: Iterable[Awaitable[None]], at_once_max: int) -> None:
+    """All of it, no more at once."""
+    room = asyncio.Semaphore(at_once_max)
+
+    async def in_turn(call: Awaitable[None]) -> None:
+        async with room:
+            await call
+
+    async with asyncio.TaskGroup() as group:
+        for call in doing:
+            group.create_task(in_turn(call))
+
+
 Report = Callable[[str], None]
 MoveFacts = Callable[["Move"], Awaitable["Moved"]]
 """How facts come into the next generation."""

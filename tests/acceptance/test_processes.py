@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from subprocess import PIPE
 
+import pytest
+
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
 
@@ -94,6 +96,22 @@ def test_a_terminal_that_lacks_a_character_is_no_reason_to_fail(hive_mind, notes
     assert (ascii_only.returncode, ascii_only.stderr) == (0, b"")
     assert b"?The ferry to Corrin leaves at nine.?" in ascii_only.stdout
     assert "“The ferry" in json.loads(in_json.stdout)["text"]
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8", "de_DE.ISO-8859-1"])
+@pytest.mark.parametrize("is_utf8", ["0", "1"])
+def test_no_letter_is_lost_for_a_locale(hive_mind, tmp_path, locale, is_utf8):
+    around = {"LC_ALL": locale, "PYTHONUTF8": is_utf8, "PYTHONCOERCECLOCALE": "0"}
+    note = tmp_path / "naïve.txt"
+    note.write_text("The café in Zürich opens at nine.", "utf-8")
+
+    learned = _ended(hive_mind.start("learn", str(note), stdout=PIPE, stderr=PIPE, **around))
+    answered = _ended(hive_mind.start("ask", "When does the café in Zürich open?", stdout=PIPE, stderr=PIPE, **around))
+    plain = _ended(hive_mind.start("sources", stdout=PIPE, stderr=PIPE))
+
+    assert (learned.returncode, answered.returncode, plain.returncode) == (0, 0, 0)
+    assert "The café in Zürich opens at nine." in answered.stdout.decode()
+    assert "naïve.txt" in plain.stdout.decode()
 
 
 def test_bytes_that_are_no_text_do_not_hurt_in_names_or_questions(hive_mind, tmp_path):
