@@ -21,6 +21,7 @@ from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORD
 from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, is_version_in, projects_named, titles_of, unsaid
 from hive_mind.cognition.answering.question_terms import PRESENT_WORDS
 from hive_mind.cognition.answering.relevance import YEAR, Relevant
+from hive_mind.cognition.answering.subject import tells_of_oneself
 from hive_mind.cognition.answering.wordings import (
     LIKENESS_MIN,
     bent_terms,
@@ -54,6 +55,7 @@ to a few. At the odds of large memories those of single paragraphs would decline
 _KEYWORD = 2.9
 # A term that differs in an ending or a letter counts less than the term itself.
 _ALIKE = 0.8
+_SPEAKERS_OF_DIALOGUE = 2
 # Beyond this a logit says no more.
 _LOGIT_MAX, _SHARE_MIN = 10.0, 1e-9
 _WORD = regex(r"[^\W_](?:[\w'’-]|(?<=\d)\.(?=\d))*")
@@ -88,7 +90,7 @@ class Evidence:
     form_missed: float
     """It holds nothing of the form that is wanted."""
     said_by_other: float
-    """Somebody is asked about who speaks in these facts, and another one says this, and not of them."""
+    """Somebody is asked about who speaks in these facts, and another one says this, and not of them; of many, of themselves."""
     of_other_source: float
     """Share of what is asked about by the names of sources that neither its own source nor the fact has."""
     rank: float
@@ -173,7 +175,8 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
         having = {term: count if count < len(nearest) else own_counts[term] or count for term, count in having.items()}
     rarity = {term: math.log(1.0 + (facts - count + 0.5) / (count + 0.5)) for term, count in having.items()}
     name_unseen = max((1.0 - max(shares[term] for shares in near) for term in terms_of_question.names if near), default=0.0)
-    speakers = frozenset[str]().union(*(terms_in(hit.fact.speaker) for hit in hits)) & frozenset(terms_of_question.terms)
+    all_speakers = {hit.fact.speaker: terms_in(hit.fact.speaker) for hit in hits if hit.fact.speaker}
+    speakers = frozenset[str]().union(*all_speakers.values()) & frozenset(terms_of_question.terms)
     best = max((hit.score for hit in hits), default=0.0)
     # A tenth of the facts found are below it: how near a model puts what has little to do with the question.
     cosines = sorted(hit.components.semantic for hit in hits if hit.components.semantic is not None)
@@ -194,7 +197,7 @@ def evidence_of(question: str, hits: Sequence[Hit], rules: Mapping[str, Relevant
                 _replaced(terms_of_question, near[number]),
                 float(terms_of_question.is_denial and not _denies(f"{_question_answered(hit.fact)} {hit.fact.content}")),
                 float(lacking[number]),
-                float(bool(speakers) and speakers.isdisjoint(terms_in(hit.fact.speaker)) and not _tells_of(speakers, hit.fact)),
+                float(_is_of_other(speakers, hit.fact, is_dialogue=len(all_speakers) <= _SPEAKERS_OF_DIALOGUE)),
                 _share({term: rarity[term] for term in subjects}, {term: not near[number][term] for term in subjects}),
                 hit.score / best if best > 0 else 0.0,
                 float(judged is not None and judged.answers),
@@ -266,6 +269,13 @@ def _met(term: str, terms: frozenset[str]) -> float:
     if VERSION.fullmatch(term):
         return _ALIKE * is_version_in(term, terms)
     return _ALIKE if met_in((term,), terms) else _ALIKE * likeness(term, terms)
+
+
+def _is_of_other(names: frozenset[str], fact: Fact, *, is_dialogue: bool) -> bool:
+    """Whether somebody else says a fact than those asked about, and not of them; where more than two speak, of themselves."""
+    if not names or not names.isdisjoint(terms_in(fact.speaker)) or _tells_of(names, fact):
+        return False
+    return is_dialogue or tells_of_oneself(fact)
 
 
 def _tells_of(names: frozenset[str], fact: Fact) -> bool:

@@ -220,7 +220,8 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     """The relevant hits as quotations, or "not known". `searched`: see `likelihoods`."""
     text = direct(question.text)
     intent = intent_of(text)
-    now = [hit for hit in hits if intent.wants_superseded or not hit.fact.superseded_by]
+    # Those that only ask have the words of a question, and would be the best of all.
+    now = [hit for hit in hits if (intent.wants_superseded or not hit.fact.superseded_by) and not only_asks(hit.fact)]
     as_in_memory, asked_parts = as_written(text, now), asked_about_known(text, now, settings.relevance) or parts_of(text)
     judged = _decided([as_in_memory, *asked_parts], now, relevant(text, now, settings.relevance), settings, searched)
     if not judged:
@@ -268,7 +269,7 @@ def _with_reason(question: str, quotes: list[Hit], hits: Sequence[Hit], searched
     if not _WHY.match(question) or _REASON.search(first.content):
         return quotes
     behind = [hit for hit in hits if hit.fact.before == first.content and not set(hit.fact.sources).isdisjoint(first.sources)]
-    told = [hit for hit in behind if not only_asks(hit.fact) and not is_record(hit.fact)][:1]
+    told = [hit for hit in behind if not is_record(hit.fact)][:1]
     reasons = [hit for hit in (*told, *quotes) if _REASON.search(hit.fact.content)]
     if reasons and reasons[0] not in told:
         return quotes
@@ -310,8 +311,11 @@ def _decided(
         for hit in hits:
             relevant, id = by_rules.get(hit.fact.id), hit.fact.id
             is_likely = odds[id] + ease * (not is_record(hit.fact) and not is_title(hit.fact, texts_before)) >= least
-            is_meant = is_likely and id in ids_meant and not only_asks(hit.fact)
-            is_meant = is_meant and (not is_few or any(is_about(question, hit, settings.relevance) for question in questions))
+            is_meant = (
+                is_likely
+                and id in ids_meant
+                and (not is_few or any(is_about(question, hit, settings.relevance) for question in questions))
+            )
             answers = is_meant or (relevant is not None and relevant.answers)
             is_answered = is_answered or (answers and is_likely)
             if answers or relevant:
@@ -336,7 +340,7 @@ def _standing_out(question: str, hits: Sequence[Hit], odds: Mapping[str, float],
     is_named = bool(terms.names or terms.identifiers)
     if is_named and form_of(question) is None:
         return None
-    holding = [hit for hit in hits if not only_asks(hit.fact) and not lacks_form(question, dated(question, hit.fact))]
+    holding = [hit for hit in hits if not lacks_form(question, dated(question, hit.fact))]
     likeliest, *others = sorted(holding, key=lambda hit: -odds[hit.fact.id])[:2] or (None,)
     if likeliest is None or any(odds[likeliest.fact.id] - odds[hit.fact.id] < _STANDS_OUT for hit in others):
         return None

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hive_mind.cognition.extraction.sentences import sentences
-from hive_mind.cognition.extraction.statements import is_question, is_statement
+from hive_mind.cognition.extraction.statements import is_question, is_request, is_statement
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.ornament import ornament
@@ -135,11 +135,12 @@ def stated(fact: Fact) -> str:
 
 
 def ends_asking(fact: Fact) -> bool:
-    """Whether a fact ends in a question that nobody answers in it, or is a link to an answer.
+    """Whether a fact ends in a question that nobody answers in it, is a link to an answer, or asks somebody to say something.
 
     The rules leave it out, whatever it says ahead of that: they count its words, and those are often words of the question.
     """
-    return is_question(_message(fact)) and not _REPLIED.search(fact.content)
+    asks = is_question(_message(fact)) or (bool(fact.speaker) and is_request(_message(fact)))
+    return asks and not _REPLIED.search(fact.content)
 
 
 @ornament(lambda *_: True)
@@ -148,17 +149,21 @@ def only_asks(fact: Fact) -> bool:
     if not terms_in(_message(fact)):
         return True
     return ends_asking(fact) and not any(
-        is_statement(sentence) and not is_question(sentence) for sentence in sentences(_message(fact))
+        is_statement(sentence) and not (is_question(sentence) or is_request(sentence)) for sentence in sentences(_message(fact))
     )
 
 
 _OF_ONESELF = regex(r"\b(?:I|I['’]\w{1,2})\b(?! (?:guess|think|hope|believe|heard|know|need|should|want)\b)|\b[Mm]y\b")
 
 
+def tells_of_oneself(fact: Fact) -> bool:
+    return _OF_ONESELF.search(_message(fact)) is not None
+
+
 def said_in(fact: Fact) -> str:
     """Without its speaker, who is somebody it tells about only where it says "I" or "my"."""
     said = fact.content.removeprefix(f"{fact.speaker}: ")
-    return f"{said} ({fact.speaker})" if _OF_ONESELF.search(said) else said
+    return f"{said} ({fact.speaker})" if tells_of_oneself(fact) else said
 
 
 def _message(fact: Fact) -> str:

@@ -102,6 +102,21 @@ _WONDERING = regex(
     r"ich frage mich|ich wüsste gern|wei(?:ß|ss) (?:jemand|wer)|je me demande|me pregunto|mi chiedo)\b[^.!?]*+[.!?…]*",
     re.IGNORECASE,
 )
+# Asking somebody to say something, which says nothing: no figure, no span of time, and no colon, behind which it may stand.
+_REQUESTING = regex(
+    r"(?:(?:so|and|but|then|also|okay?|yes|thanks|thank you|hey|hi)\b,?\s+)*+"
+    r"(?:(?:please|just|bitte|(?:can|could|would|will) you)\s+(?:also |just |then |please |at least |next time ){0,2})?"
+    r"(?:(?:(?:tell|give|send|text|show|read) (?:me|us)|let (?:me|us) know|"
+    r"remind (?:me|us) (?:of|about|when|where|wh\w{1,3}|how)|"
+    r"(?:repeat|restate|clarify|summari[sz]e|recap|list) "
+    r"(?:the|that|those|these|all|my|our|your|his|her|their|it|only|wh\w{1,3}|how)|"
+    r"read (?:back|(?:that|it|the|those)\b.{0,60} back)|confirm (?:whether|if|wh\w{1,3}|how|the|that|my|our))\b|"
+    r"(?:sag(?:t|en sie)?|nenn(?:t|en sie)?|gib|schick(?:en sie)?|erinner[et]?|verrat[et]?) (?:mir|uns|mich|bitte)\b|"
+    r"(?:dis|dites|donne|donnez|rappelle|rappelez|envoie|envoyez)-(?:moi|nous)\b|"
+    r"(?:dime|dinos|dame|danos|recuérd[ae](?:me|nos)|env[ií]ame|dimmi|dicci|dammi|ricord(?:ami|aci)|mand(?:ami|aci))\b)"
+    r"(?!.{0,300}\b(?:by|bis|minutes?|hours?|days?|weeks?|months?|daily|weekly)\b)[^\d:.!?]{0,300}[.!]?",
+    re.IGNORECASE,
+)
 _STOPS = (".", "!", "。", "！", "۔", "।", "።")
 # In Thai, Lao, Khmer and Burmese, where it stands at the end more often than not; some are parts of other words elsewhere. In
 # Chinese, and in Korean with the polite end of the verb.
@@ -127,6 +142,11 @@ def is_question(sentence: str) -> bool:
     if text.endswith(_QUESTION_END) or _WONDERING.fullmatch(text):
         return True
     return not text.endswith(_STOPS) and _ASKING.match(text) is not None
+
+
+def is_request(sentence: str) -> bool:
+    """Whether somebody is only asked to tell, repeat or confirm something."""
+    return _REQUESTING.fullmatch(sentence.strip()) is not None
 
 
 def without_asking(question: str) -> str:

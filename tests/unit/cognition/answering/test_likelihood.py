@@ -137,6 +137,17 @@ def test_who_speaks_of_somebody_is_no_other_one_and_who_speaks_to_them_is(messag
     ]
 
 
+@pytest.mark.parametrize(("message", "is_of_another"), [("The dose is 5 mg.", False), ("My dose is 5 mg.", True)])
+def test_where_more_than_two_speak_only_who_tells_of_themselves_is_another(message: str, is_of_another: bool):
+    hits = [
+        hit(f"{name}: {text}", speaker=name)
+        for name, text in (("Ana", message), ("Mira", "Thanks."), ("Jo", "See you on Friday."))
+    ]
+
+    assert evidence_of("What is the dose of Mira?", hits, {})[0].said_by_other == float(is_of_another)
+    assert evidence_of("What is the dose of Mira?", hits[:2], {})[0].said_by_other == 1.0
+
+
 @pytest.mark.parametrize(
     "asked", ["What is the current plan right now?", "What is the plan as of now?", "What is the summary of the plan?"]
 )

@@ -45,6 +45,13 @@ def test_a_weekday_in_the_past_tense_is_the_last_one():
         assert "2025-08" not in answer("When was the cable buried?", hit(f"The cable {still_to_come}.", **known)).text
 
 
+def test_a_turn_that_only_asks_does_not_stand_before_what_it_asks_for():
+    asks = hit("Ana: Please repeat the current callback plan.", speaker="Ana", score=1.0)
+    tells = hit("Erin: The callback plan is her mobile, after six.", speaker="Erin", score=0.8)
+
+    assert [quoted.fact for quoted in answer("What is the current callback plan?", asks, tells).sources] == [tells.fact]
+
+
 def test_what_was_superseded_says_so():
     found = answer("What was the budget before?", hit("The budget was 5,000 EUR.", superseded_by="newer"))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from hive_mind.cognition.extraction.statements import confidence_of, is_statement
+from hive_mind.cognition.extraction.statements import confidence_of, is_request, is_statement
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,32 @@ def test_what_says_something_is_a_statement(sentence: str):
 )
 def test_questions_greetings_applause_and_junk_are_not(sentence: str):
     assert not is_statement(sentence)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_asking"),
+    [
+        ("Please repeat the follow-up date too.", True),
+        ("Then tell me whether the visit is about hormones.", True),
+        ("Please read that final plan back once more", True),
+        ("Can you remind me of the active plan?", False),
+        ("Could you confirm the pickup time.", True),
+        ("Let me know if you need a ride!", True),
+        ("Sag mir bitte, wann der Zug geht.", True),
+        ("Dis-moi où est la clé.", True),
+        ("Recuérdame la hora de la cita.", True),
+        ("Dimmi dove sei.", True),
+        ("Tell me the code: 4455", False),
+        ("Let me know by Monday.", False),
+        ("Please confirm before 17:00.", False),
+        ("Please keep the door locked.", False),
+        ("Please send it to me in the portal and not to Nina.", False),
+        ("I told them to repeat the test.", False),
+        ("Repeat the test after a week.", False),
+    ],
+)
+def test_a_request_for_words_gives_no_figure_and_no_day(sentence: str, is_asking: bool):
+    assert is_request(sentence) is is_asking
 
 
 def test_a_hedge_lowers_confidence_and_names_and_figures_raise_it():
