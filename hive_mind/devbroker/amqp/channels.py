@@ -122,7 +122,7 @@ class Session:
         self.write(amqp.FLOW, [*fields, boolean(is_draining), FALSE, NULL])
 
     def on_transfer(self, fields: list[Any], payload: bytes) -> None:
-        transfer = amqp.read_transfer(fields)
+        transfer = amqp.fields_of(amqp.Transfer, fields)
         self._next_incoming_id = (self._next_incoming_id + 1) & ID_MASK
         self._unacknowledged_frames += 1
         if link := self._link(transfer.handle):
@@ -246,7 +246,7 @@ class Channels:
         if channel in self._sessions or channel > limits.channel_max:
             raise AmqpError(NOT_ALLOWED, f"channel {channel} is taken, or above channel-max")
         self._ended.discard(channel)
-        session = self._sessions[channel] = Session(self._connection, channel, amqp.read_begin(fields))
+        session = self._sessions[channel] = Session(self._connection, channel, amqp.fields_of(Begin, fields))
         numbers = [uint(0), uint(WINDOW), uint(WINDOW), uint(limits.handle_max)]
         session.write(amqp.BEGIN, [ushort(channel), *numbers, NULL, NULL, NULL])
 
@@ -258,10 +258,10 @@ class Channels:
 
 
 _HANDLERS: dict[int, Callable[[Session, list[Any]], None]] = {
-    amqp.ATTACH: lambda session, fields: attach(session, amqp.read_attach(fields)),
-    amqp.FLOW: lambda session, fields: session.on_flow(amqp.read_flow(fields)),
-    amqp.DISPOSITION: lambda session, fields: session.on_disposition(amqp.read_disposition(fields)),
-    amqp.DETACH: lambda session, fields: session.on_detach(amqp.read_handle(fields)),
+    amqp.ATTACH: lambda session, fields: attach(session, amqp.fields_of(Attach, fields)),
+    amqp.FLOW: lambda session, fields: session.on_flow(amqp.fields_of(Flow, fields)),
+    amqp.DISPOSITION: lambda session, fields: session.on_disposition(amqp.fields_of(Disposition, fields)),
+    amqp.DETACH: lambda session, fields: session.on_detach(amqp.fields_of(amqp.Detach, fields).handle),
 }
 
 

@@ -251,7 +251,7 @@ class Connection(asyncio.Protocol):
         if performative.code == amqp.OPEN:
             if self._is_open:
                 raise AmqpError(NOT_ALLOWED, "the connection is open already")
-            peer_open = amqp.read_open(performative.fields)
+            peer_open = amqp.fields_of(amqp.Open, performative.fields)
             self._cancel("handshake")
             self.peer_frame_bytes = min(peer_open.max_frame_bytes, self.limits.frame_bytes_max)
             self.peer_idle_s = peer_open.idle_timeout_ms / 1000

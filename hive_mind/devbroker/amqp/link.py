@@ -86,7 +86,8 @@ class ServerLink:
         self.reply_address = attach.target.address if attach.is_receiver and attach.target else ""
         self.is_presettled = attach.sender_settles == 1
         self.filters: Mapping[str, Any] = attach.source.filters if attach.source else {}
-        self.properties, self.capabilities = attach.properties, attach.capabilities
+        self.properties: Mapping[str, Any] = attach.properties
+        self.capabilities = attach.capabilities
         self.unsettled: dict[int, Any] = {}
         self.requests: Requests | None = None
         self.is_closed = self.is_answered = False

@@ -7,12 +7,14 @@ name values that properties of a message have to equal; SQL filters and actions 
 are in the service's words where its SDKs depend on them.
 """
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from math import inf
 from typing import Any
 from uuid import UUID, uuid4
+
+import msgspec
 
 from hive_mind.devbroker.amqp import NOT_ALLOWED, RESOURCE_LIMIT, AmqpError, Symbol, Timestamp, UInt, described, encode
 from hive_mind.devbroker.amqp.entity import (
@@ -33,6 +35,7 @@ from hive_mind.devbroker.amqp.entity import (
     split,
 )
 from hive_mind.errors import InvalidInput
+from hive_mind.model.decoding import converted
 
 RULES_MAX = 100
 
@@ -268,11 +271,7 @@ def not_allowed(message: str) -> AmqpError:
     return AmqpError(NOT_ALLOWED, message)
 
 
-_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
-_UNITS_S = (86_400, 3_600, 60, 1)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QueueSettings:
     """Of a queue or a subscription; a topic uses those that go with sending."""
 
@@ -292,57 +291,39 @@ class QueueSettings:
                 raise InvalidInput(f"{name} of a queue must be more than 0, not {getattr(self, name)}")
 
 
+class _Properties(msgspec.Struct, rename="pascal", forbid_unknown_fields=True):
+    lock_duration: timedelta | float = QueueSettings.lock_s
+    max_delivery_count: int = QueueSettings.deliveries_max
+    default_message_time_to_live: timedelta | float = QueueSettings.ttl_s
+    dead_lettering_on_message_expiration: bool = False
+    requires_duplicate_detection: bool = False
+    duplicate_detection_history_time_window: timedelta | float = 600.0
+    max_message_count: int = QueueSettings.messages_max
+    max_size_in_megabytes: int = QueueSettings.bytes_max >> 20
+    forward_to: str = ""
+    forward_dead_lettered_messages_to: str = ""
+    requires_session: bool = False
+
+
 def settings_of(properties: Mapping[str, Any]) -> QueueSettings:
-    """From the `Properties` of an entity. Raises `InvalidInput` for a name or a value that can't be."""
-    remaining = dict(properties)
-    window_s = _seconds("DuplicateDetectionHistoryTimeWindow", remaining.pop("DuplicateDetectionHistoryTimeWindow", "PT10M"))
-    is_detecting = _flag("RequiresDuplicateDetection", remaining.pop("RequiresDuplicateDetection", False))
-    for name in _UNSUPPORTED:
-        if remaining.pop(name, ""):
+    """From the `Properties` of an entity; durations are texts such as PT1M30S, or seconds. Raises `InvalidInput`."""
+    try:
+        read = converted(dict(properties), _Properties)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(str(error)) from None
+    for name in ("ForwardTo", "ForwardDeadLetteredMessagesTo", "RequiresSession"):
+        if properties.get(name):
             raise InvalidInput(f"{name} is not supported by this broker; leave it out")
     return QueueSettings(
-        duplicate_window_s=window_s if is_detecting else 0.0,
-        **{_field(name): _READERS[name][1](name, value) for name, value in remaining.items()},
+        lock_s=_seconds(read.lock_duration),
+        deliveries_max=read.max_delivery_count,
+        ttl_s=_seconds(read.default_message_time_to_live),
+        buries_expired=read.dead_lettering_on_message_expiration,
+        duplicate_window_s=_seconds(read.duplicate_detection_history_time_window) if read.requires_duplicate_detection else 0.0,
+        messages_max=read.max_message_count,
+        bytes_max=read.max_size_in_megabytes << 20,
     )
 
 
-def _field(name: str) -> str:
-    if name not in _READERS:
-        raise InvalidInput(f"unknown property {name!r}; known: {', '.join(sorted(_READERS))}")
-    return _READERS[name][0]
-
-
-def _seconds(name: str, value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if match is None or not any(match.groups()):
-        raise InvalidInput(f"{name} is a duration such as PT1M30S, not {value!r}")
-    return sum(float(part or 0) * unit_s for part, unit_s in zip(match.groups(), _UNITS_S, strict=True))
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInput(f"{name} is true or false, not {value!r}")
-    return value
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(f"{name} is a whole number, not {value!r}")
-    return value
-
-
-def _megabytes(name: str, value: Any) -> int:
-    return _count(name, value) << 20
-
-
-_UNSUPPORTED = ("ForwardTo", "ForwardDeadLetteredMessagesTo", "RequiresSession")
-_READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
-    "LockDuration": ("lock_s", _seconds),
-    "MaxDeliveryCount": ("deliveries_max", _count),
-    "DefaultMessageTimeToLive": ("ttl_s", _seconds),
-    "DeadLetteringOnMessageExpiration": ("buries_expired", _flag),
-    "MaxMessageCount": ("messages_max", _count),
-    "MaxSizeInMegabytes": ("bytes_max", _megabytes),
-}
+def _seconds(duration: timedelta | float) -> float:
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration

@@ -70,7 +70,7 @@ TOPIC = ("Namespaces", 0, "Topics", 0)
         (wrong(("NamespaceConfig", 0, "Type"), "Kafka"), "UserConfig.NamespaceConfig[0].Type"),
         (
             wrong(("Namespaces", 0, "Queues", 0, "Properties", "LockDuration"), "soon"),
-            "UserConfig.Namespaces[0].Queues[0]: LockDuration",
+            "UserConfig.Namespaces[0].Queues[0]: ",
         ),
         (wrong(("Namespaces", 0, "Queues", 0, "Properties", "Colour"), "red"), "UserConfig.Namespaces[0].Queues[0]: "),
         (wrong((*TOPIC, "Subscriptions", 1, "Name"), "A"), "UserConfig.Namespaces[0].Topics[0].Subscriptions[1]: "),
