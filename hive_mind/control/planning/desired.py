@@ -32,6 +32,7 @@ from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, Hives, allocate, founders_of, why_to_move
 from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetState
+from hive_mind.errors import InvalidInput
 from hive_mind.hive.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import ExpirySettings, PolicySettings
 from hive_mind.hive.query import ScatterSettings
@@ -347,7 +348,7 @@ def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str
     # Of two processes one may still have to leave when there is to be only one: they go on meeting where they met.
     if is_alone or (len(allocation.processes) == 1 and not port):
         return BusConfig(), False
-    return BusConfig(f"redis://127.0.0.1:{port}/0", credential=f"${{file:{fleet}/redis/password}}"), True
+    return BusConfig(f"redis://127.0.0.1:{port}/0", credential=_file(f"{fleet}/redis/password")), True
 
 
 def _groups_before(state: FleetState, running: Mapping[str, Running]) -> dict[str, str]:
@@ -369,9 +370,16 @@ def _groups_before(state: FleetState, running: Mapping[str, Running]) -> dict[st
     return groups | {agent.name: agent.group for config in present for agent in config.agents}
 
 
+def _file(path: str) -> str:
+    """A reference to a file. Raises `InvalidInput`."""
+    if "{" in path or "}" in path:
+        raise InvalidInput(f"{path} has a brace, by which a reference to it would end: use a folder without one")
+    return f"${{file:{path}}}"
+
+
 def files_from(folder: str, text: str) -> str:
     """References to files, named from everywhere instead of from the manifest's folder."""
-    return _FILE.sub(lambda match: f"${{file:{folder}/{match[1]}}}", text)
+    return _FILE.sub(lambda match: _file(f"{folder}/{match[1]}"), text)
 
 
 def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:

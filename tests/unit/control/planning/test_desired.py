@@ -9,6 +9,7 @@ import pytest
 from hive_mind.control.planning.allocation import Hives, why_to_move
 from hive_mind.control.planning.desired import desired
 from hive_mind.control.state import FleetState
+from hive_mind.errors import InvalidInput
 from hive_mind.runtime.workers.config import SourceConfig
 from tests.unit.control.manifests_drawn import counted, manifest_of
 from tests.unit.control.planning.desired_cases import CASES
@@ -24,6 +25,13 @@ def test_references_stay_references_and_files_are_named_from_everywhere():
     assert config.models.llm_key == "${file:/manifests/key}"
     # What only looks like one.
     assert wanted(BASE | agents_with(prompt="$${file:x}")).processes["ada"].agents[0].prompt == "$${file:x}"
+
+
+@pytest.mark.parametrize("home", ["/a}b", "/a{b", "/${env:HOME}", "/{}"])
+def test_a_home_that_no_reference_can_name_is_refused_at_once(home):
+    manifest = manifest_of({"agents": [{"name": "ada"}, {"name": "bob"}]})
+    with pytest.raises(InvalidInput, match="use a folder without one"):
+        desired(manifest, "/manifests", home, FleetState(), {})
 
 
 def test_several_processes_without_a_bus_need_a_server_of_their_own_unless_they_share_nothing():
