@@ -3,18 +3,17 @@
 `process` does it at once; `pursue` does the same as a run of the bundled workers `learn` and `answer`, which is journaled, goes
 on after a kill, and is judged by a goal. The agent never knows the topology behind its memory; that is its memory's business.
 
-Where an agent's inputs come from: a list, a file, standard input, or a queue that a bus fills. All are used alike.
+Where an agent's inputs come from: a list, standard input, or whatever else gives one after the other.
 """
 
 import asyncio
 import codecs
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal, Protocol, TextIO, TypeVar
+from typing import Any, Literal, TextIO, TypeVar
 
 from hive_mind.agents.agent import Learned, LearningAgent, LearningSettings, LearningSteps, Steps, turn
 from hive_mind.agents.answering import AnsweringSteps
@@ -32,14 +31,8 @@ from hive_mind.model.gathered import Answer, Question
 from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 
-_Input = TypeVar("_Input", covariant=True)
+_Input = TypeVar("_Input")
 _CHUNK_BYTES = 1 << 16
-
-
-class InputSource(Protocol[_Input]):
-    """Inputs one after the other; it ends when there are no more."""
-
-    def __aiter__(self) -> AsyncIterator[_Input]: ...
 
 
 async def listed(inputs: Iterable[_Input]) -> AsyncIterator[_Input]:
@@ -48,16 +41,11 @@ async def listed(inputs: Iterable[_Input]) -> AsyncIterator[_Input]:
         yield input_given
 
 
-async def lines_of(file: Path | TextIO) -> AsyncIterator[str]:
-    """Each line that says something, of a file or of an open stream such as standard input."""
-    stream = await asyncio.to_thread(file.open, encoding="utf-8", errors="replace") if isinstance(file, Path) else file
-    try:
-        async for line in _lines_as_they_come(stream):
-            if line.strip():
-                yield line.strip()
-    finally:
-        if isinstance(file, Path):
-            stream.close()
+async def lines_of(stream: TextIO) -> AsyncIterator[str]:
+    """Each line that says something, of an open stream such as standard input."""
+    async for line in _lines_as_they_come(stream):
+        if line.strip():
+            yield line.strip()
 
 
 async def _lines_as_they_come(stream: TextIO) -> AsyncIterator[str]:
@@ -180,7 +168,7 @@ class GoalSeekingAgent(LearningAgent):
         worker = task.worker if goal is None else task.worker.model_copy(update={"goal": goal})
         return await self.run(worker, task.inputs, name=name, is_waiting=is_waiting)
 
-    async def serve(self, source: InputSource[Given]) -> AsyncIterator[tuple[Given, Done]]:
+    async def serve(self, source: AsyncIterable[Given]) -> AsyncIterator[tuple[Given, Done]]:
         """Each thing that a source gives, with what was done about it."""
         async for input_given in source:
             yield input_given, await self.process(input_given)
