@@ -12,7 +12,7 @@ so that it does not hide the others.
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_mind.clocks import wall_clock_ms
@@ -52,10 +52,10 @@ class Decided:
 
 
 class LedgerDesk:
-    """A desk over an open ledger, which stays its owner's. `people`: those whose decisions count; empty: everybody's."""
+    """A desk over an open ledger, which stays its owner's."""
 
-    def __init__(self, ledger: Ledger, people: Collection[str] = (), clock_ms: Callable[[], int] = wall_clock_ms) -> None:
-        self.ledger, self._people, self._clock_ms = ledger, frozenset(people), clock_ms
+    def __init__(self, ledger: Ledger, clock_ms: Callable[[], int] = wall_clock_ms) -> None:
+        self.ledger, self._clock_ms = ledger, clock_ms
         self._open = OpenItems(ledger)
         self._asking = asyncio.Lock()
 
@@ -93,20 +93,22 @@ class LedgerDesk:
     async def decide(self, decision: Decision) -> bool:
         """True when this decision is the one that counts; False when somebody was first, and this is kept as a comment.
 
-        Durable when it returns; saying the same twice changes nothing. Raises `InvalidInput` for an item that does not exist and
-        for one whose decisions do not count here.
+        Durable when it returns; saying the same twice changes nothing. Raises `InvalidInput` for an item that does not exist.
         """
-        if self._people and decision.by not in self._people:
-            people = ", ".join(sorted(self._people))
-            raise InvalidInput(f"{decision.by!r} may not decide here: decisions are taken by {people}")
-        return await self._decide(decision)
+
+        def kept(view: ItemView, _: Sequence[Entry]) -> Entry | None:
+            kind = DECIDED if view.is_open else COMMENTED
+            return None if view.knows(decision) else entry_of(decision, self._clock_ms(), kind)
+
+        view = _there(await self._append(decision.item, kept), decision.item)
+        return view.is_open or view.decision == decision
 
     async def withdraw(self, item_ids: Iterable[str], because: str) -> None:
         """Take back what nobody waits for any more; what is decided stays so."""
         for item_id in item_ids:
             view = await self.view(item_id)
             if view is not None and view.is_open:
-                await self._decide(Decision(item=item_id, action=JudgmentAction.ESCALATE, by=BY_RUN, because=because))
+                await self.decide(Decision(item=item_id, action=JudgmentAction.ESCALATE, by=BY_RUN, because=because))
 
     async def reopen(self, item_id: str, by: str, because: str = "") -> bool:
         """Let it be decided again. False where it is open already. A decision that has taken effect is not undone."""
@@ -137,7 +139,7 @@ class LedgerDesk:
         """Decide what nobody decided in time; what came of that. Never accepts anything."""
         now_ms = self._clock_ms()
         late = [decision for view in await self.open() if (decision := expired(view, now_ms))]
-        return [decision for decision in late if await self._decide(decision)]
+        return [decision for decision in late if await self.decide(decision)]
 
     async def decided(self, since_pos: int = 0) -> list[Decided]:
         """Every decision that counts behind a position, until now. An item that was reopened has several."""
@@ -152,14 +154,6 @@ class LedgerDesk:
         async for entry in self.ledger.follow(since_pos, PREFIX):
             if decided := _decided(entry):
                 yield decided
-
-    async def _decide(self, decision: Decision) -> bool:
-        def kept(view: ItemView, _: Sequence[Entry]) -> Entry | None:
-            kind = DECIDED if view.is_open else COMMENTED
-            return None if view.knows(decision) else entry_of(decision, self._clock_ms(), kind)
-
-        view = _there(await self._append(decision.item, kept), decision.item)
-        return view.is_open or view.decision == decision
 
     async def _append(self, item_id: str, entry_for: Callable[[ItemView, Sequence[Entry]], Entry | None]) -> ItemView | None:
         """Append what follows from the item and its entries, as they are then, if anything does. The item as it was before."""

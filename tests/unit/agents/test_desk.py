@@ -127,17 +127,9 @@ async def test_an_agent_has_no_more_than_a_hundred_open_items_and_asks_again_whe
     assert await desk.ask(item(refused))
 
 
-async def test_only_some_people_may_decide_where_they_are_named(ledger: Ledger) -> None:
-    desk = LedgerDesk(ledger, people=["on-call", "ines"])
-    await desk.ask(item())
-    with pytest.raises(InvalidInput, match="'bo' may not decide here: decisions are taken by ines, on-call"):
-        await desk.decide(said("bo"))
-    assert await desk.decide(said("on-call"))
-
-
 async def test_what_nobody_decided_in_time_is_decided_once_and_never_accepted(ledger: Ledger) -> None:
     now = [1_000]
-    desk = LedgerDesk(ledger, people=["ines"], clock_ms=lambda: now[0])
+    desk = LedgerDesk(ledger, clock_ms=lambda: now[0])
     await desk.ask(item("wait", expires_ms=0))
     await desk.ask(item("reject", expires_ms=2_000, on_expiry="reject"))
     await desk.ask(item("retry", expires_ms=3_000, on_expiry="retry"))
