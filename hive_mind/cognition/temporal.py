@@ -31,6 +31,7 @@ from hive_mind.cognition.iso import (
 )
 from hive_mind.model.figures import NUMERALS
 from hive_mind.ornament import ornament
+from hive_mind.regex import regex
 
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
 _NUMBERS = {**NUMERALS, "a": 1, "an": 1, "a couple of": 2, "couple of": 2}
@@ -244,3 +245,33 @@ def _resolved(text: str, anchor: str) -> Iterator[tuple[Moment, Rule]]:
 
 def _leftmost_longest(pair: tuple[re.Match[str], Rule]) -> tuple[int, int]:
     return pair[0].start(), -pair[0].end()
+
+
+DAYS_ELSEWHERE = (
+    "lunes|martes|mi[ée]rcoles|jueves|viernes|s[áa]bado|domingo|hoy|mañana|ayer|lundi|mardi|mercredi|jeudi|vendredi|samedi|"
+    "dimanche|aujourd|demain|hier|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|oggi|domani|ieri|segunda|terça|"
+    "quarta|quinta|sexta|hoje|amanhã|ontem|luni|marți|miercuri|joi|vineri|sâmbătă|duminic|mâine|vandaag|morgen|gisteren|"
+    "i ?dag|imorgon|dziś|dzisiaj|jutro|wczoraj|poniedział|wtor|środ|czwart|piąt|sobot|niedziel|pondělí|úter|střed|čtvrt|"
+    "pátek|pátk|neděl|dnes|zítra|včera|понед|вторник|сред[аыу]|четвер|п['’]?ятниц|суб+от|воскрес|вівтор|серед|неділ|сегодня|"
+    "завтра|вчера|сьогодні|δευτέρα|τρίτη|τετάρτη|πέμπτη|παρασκευή|σάββατο|κυριακή|σήμερα|αύριο|χθες|pazartesi|salı|çarşamba|"
+    "perşembe|cuma|pazar|bugün|yarın|dün|kedd|szerd|csütört|pént|szomb|vasárn|holnap|tegnap|keskiviik|tänään|huomenna|eilen|"
+    "senin|selasa|rabu|kamis|jumat|besok|kemarin|jan[uv]|janeiro|ianuar|ener|genn|f[ée]vr|fever|febr|m[aä]r[sçz]|maart|abril|avril|"
+    r"april|ma[jgyi]o|maggio|ma[ij]\b|jun[ihy]|juin|juil|jul[ihy]|giug|lugl|agost|août|august|sept|set+embr|okto|octo|octu|ott|outub|"
+    "novem|noviem|d[ée][cz]em|dicem|diciem|янв|фев|март|апр|ма[йяе]|ию[нл]|авг|сент|окт|ноя|дек|січ|лют|берез|квіт|трав|черв|"
+    "лип|серп|верес|жовт|листоп|груд|stycz|lut[ey]|kwie|czerw|lip|sierp|wrze|paźd|listopad|grud|ocak|şubat|nisan|mayıs|haziran|"
+    "temmuz|ağustos|eylül|ekim|kasım|aralık"
+)
+"""Days and months in other languages than English and German, and how they begin."""
+_DAY_CHARS_MAX = 40
+# "Quarta, 7 de maio", "5 апреля", "四月五日（土）"
+_DAY_ALONE = regex(
+    rf"(?=\D{{0,30}}\d)(?:(?:(?:{DAYS_ELSEWHERE}|{MONTH_PATTERN}|[^\W\d_]{{2,8}}(?:day|tag|dag)|Mittwoch)[^\W\d_]{{0,8}}+|"
+    r"\d{1,2}(?:st|nd|rd|th|er)?|de|den|of|the|le|el)\W{1,3}+){2,5}|"
+    r"[\d一二三四五六七八九十]{1,3}[月월] ?[\d一二三四五六七八九十]{1,3}[日号일](?:\W{0,2}[^\W\d_]{1,4})?\W{0,4}",
+    re.IGNORECASE,
+)
+
+
+def is_day(title: str) -> bool:
+    """Whether a title is a day without its year and nothing else, as entries of a diary have it."""
+    return len(title) <= _DAY_CHARS_MAX and _DAY_ALONE.fullmatch(f"{title} ") is not None

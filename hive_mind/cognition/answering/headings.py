@@ -11,12 +11,13 @@ from dataclasses import replace
 from itertools import chain, takewhile
 
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
+from hive_mind.cognition.answering.other_languages import TIME
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.wordings import met_in, phrases_of
 from hive_mind.cognition.extraction.separated import REFERRED, heads_of
 from hive_mind.cognition.extraction.stanzas import signed_in
 from hive_mind.cognition.extraction.statements import is_question
-from hive_mind.cognition.temporal import moments
+from hive_mind.cognition.temporal import is_day, moments
 from hive_mind.model.fact import Fact, places_in
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
@@ -50,6 +51,7 @@ _CALLED = regex(
 _DOTTED = regex(r"(?<![\w@./:-])[^\W\d_]\w+(?:\.[^\W\d]\w+)+(?![\w@/:-])")
 # "--dry-run", "map_size"
 _CODED = regex(r"(?<![\w@./:-])(?:--[^\W\d_][\w-]+|[^\W\d_]+(?:_[^\W_]+)+)(?![\w@/:-])")
+_WHEN = regex(rf"^(?:and |so |but )?(?:when|wann|which day|what day)\b|{TIME}", re.IGNORECASE)
 _NO_WORD = regex(r"[\W_]+")
 
 # A reference says who wrote what, and a line of a log that something went wrong, without these words.
@@ -251,8 +253,13 @@ def _asked(question: str) -> tuple[bool, frozenset[str], frozenset[str]]:
 
 def dated(question: str, fact: Fact) -> Fact:
     """A fact with its heading ahead of it, where a question asks when, and the heading tells: "0.6.1 (2021-12-13)"."""
-    is_told = _asked(question)[0] and moments(fact.concept) and unsaid(question, fact)
+    is_told = _is_day_told(question, fact) or (_asked(question)[0] and moments(fact.concept) and unsaid(question, fact))
     return replace(fact, content=f"{fact.concept}: {fact.content}") if is_told else fact
+
+
+def _is_day_told(question: str, fact: Fact) -> bool:
+    """Whether a question asks when, and a fact stands under its day."""
+    return _WHEN.search(question) is not None and is_day(fact.concept.rpartition(_BETWEEN)[2])
 
 
 def notes_around(question: str, fact: Fact) -> list[str]:
@@ -265,7 +272,11 @@ def notes_around(question: str, fact: Fact) -> list[str]:
     is_term = _TERM.match(fact.concept.rpartition(_BETWEEN)[2]) is not None and not heading <= terms_in(fact.content)
     has_value = value_of(fact).strip("`'\"") not in fact.content
     if not (fact.speaker or fact.content == fact.concept) and (
-        (left := missing - _around(missing, heading)) != missing or is_version_wanted or is_term or has_value
+        (left := missing - _around(missing, heading)) != missing
+        or is_version_wanted
+        or is_term
+        or has_value
+        or _is_day_told(question, fact)
     ):
         notes.append(f"under “{fact.concept}”")
         missing = left

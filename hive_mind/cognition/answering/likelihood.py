@@ -21,7 +21,7 @@ from hive_mind.cognition.answering.calibration import MEANING, SECOND_LOOK, WORD
 from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, is_version_in, projects_named, titles_of, unsaid
 from hive_mind.cognition.answering.question_terms import PRESENT_WORDS
 from hive_mind.cognition.answering.relevance import YEAR, Relevant
-from hive_mind.cognition.answering.subject import tells_of_oneself
+from hive_mind.cognition.answering.subject import question_replied_to, tells_of_oneself
 from hive_mind.cognition.answering.wordings import (
     LIKENESS_MIN,
     bent_terms,
@@ -63,7 +63,12 @@ _DIGIT = regex(r"\d")
 _SPOKEN_OF = regex(
     r"\b(?:for|with|of|by|from|about)\s(?P<of>[^\W\d_][\w-]{1,40}+)|\b(?P<name>[^\W\d_][\w-]{1,40}+)(?:['’]s?\b|\s(?-i:[a-zà-ÿа-яα-ω]))"
 )
-_DENIAL = regex(r"\b(?:not|non|never|no|none|without|cannot|nicht|kein\w{0,3}|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
+_DENIAL = regex(
+    r"\b(?:not|non|never|no|none|without|cannot|nicht|kein\w{0,3}|nie|ohne|pas|jamais|sans|nunca|não|senza|niet|geen|nooit|"
+    r"inte|aldrig|ikke|ingen|eivät|nem|nincs\w*|değil|yok|не|нет|немає|без|fără|δεν|μην|tidak|bukan|jangan|không|لا|لم|لن|ليس\w*|"
+    r"לא|אין|نیست|नहीं)\b|n['’]t\b|\b\w{2,20}m[ae]z\b|不|没|ない|ません|않|못|ไม่|ห้าม",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +263,8 @@ def _also_in(shares_met: Sequence[Mapping[str, float]], terms_around: Sequence[f
 
 
 def _question_answered(fact: Fact) -> str:
-    """The heading of a fact, where that is a question, which what stands under it answers."""
-    return fact.concept if is_question(fact.concept) else ""
+    """The heading of a fact, where that is a question, which what stands under it answers; or what somebody else asked before."""
+    return fact.concept if is_question(fact.concept) else question_replied_to(fact)
 
 
 def _met(term: str, terms: frozenset[str]) -> float:

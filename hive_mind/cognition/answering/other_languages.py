@@ -6,6 +6,7 @@ A text without one does not answer. Places, causes and ways have no form of thei
 import re
 from collections.abc import Mapping
 
+from hive_mind.cognition.temporal import DAYS_ELSEWHERE
 from hive_mind.model.figures import NUMERAL_ELSEWHERE
 from hive_mind.regex import regex
 
@@ -118,25 +119,14 @@ _FIGURE = regex(
     "여섯|일곱|여덟|아홉|열) |สอง|สาม|สี่|ห้า|หก|เจ็ด|แปด|เก้า|สิบ|ฟรี",
     re.IGNORECASE,
 )
-# Days and months, and other words for a time: today, before, after, during.
+# Words for a time: before, after, during.
 _TIMES = (
-    "lunes|martes|mi[ée]rcoles|jueves|viernes|s[áa]bado|domingo|hoy|mañana|ayer|lundi|mardi|mercredi|jeudi|vendredi|samedi|"
-    "dimanche|aujourd|demain|hier|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|oggi|domani|ieri|segunda|terça|"
-    "quarta|quinta|sexta|hoje|amanhã|ontem|luni|marți|miercuri|joi|vineri|sâmbătă|duminic|mâine|vandaag|morgen|gisteren|"
-    "i ?dag|imorgon|dziś|dzisiaj|jutro|wczoraj|poniedział|wtor|środ|czwart|piąt|sobot|niedziel|pondělí|úter|střed|čtvrt|"
-    "pátek|pátk|neděl|dnes|zítra|včera|понед|вторник|сред[аыу]|четвер|п['’]?ятниц|суб+от|воскрес|вівтор|серед|неділ|сегодня|"
-    "завтра|вчера|сьогодні|δευτέρα|τρίτη|τετάρτη|πέμπτη|παρασκευή|σάββατο|κυριακή|σήμερα|αύριο|χθες|pazartesi|salı|çarşamba|"
-    "perşembe|cuma|pazar|bugün|yarın|dün|kedd|szerd|csütört|pént|szomb|vasárn|holnap|tegnap|keskiviik|tänään|huomenna|eilen|"
-    "senin|selasa|rabu|kamis|jumat|besok|kemarin|jan[uv]|janeiro|ianuar|ener|genn|f[ée]vr|fever|febr|mar[sçz]|abril|avril|"
-    r"april|ma[jgy]o|ma[ij]\b|jun[ihy]|juin|juil|jul[ihy]|giug|lugl|agost|août|august|sept|set+embr|okto|octo|octu|ott|outub|"
-    "novem|noviem|d[ée][cz]em|dicem|diciem|янв|фев|март|апр|ма[йяе]|ию[нл]|авг|сент|окт|ноя|дек|січ|лют|берез|квіт|трав|черв|"
-    "лип|серп|верес|жовт|листоп|груд|sty|lut|kwie|czerw|lip|sierp|wrze|paźd|listopad|grud|ocak|şubat|nisan|mayıs|haziran|"
-    "temmuz|ağustos|eylül|ekim|kasım|aralık|durante|pendant|avant|après|antes|después|depois|dopo|prima|после|во время|до|"
-    "перед|przed|podczas|tijdens|voor|innan|efter|før|etter|under|sonra|önce|πριν|μετά|بعد|قبل|اليوم|غدا|أمس|(?:ال)?(?:اثنين|"
-    "ثلاثاء|أربعاء|خميس|جمعة|سبت|أحد)|היום|מחר|אתמול|אחרי|לפני|ביום"
+    "durante|pendant|avant|après|antes|después|depois|dopo|prima|после|во время|до|перед|przed|podczas|tijdens|voor|innan|"
+    "efter|før|etter|under|sonra|önce|πριν|μετά|بعد|قبل|اليوم|غدا|أمس|(?:ال)?(?:اثنين|ثلاثاء|أربعاء|خميس|جمعة|سبت|أحد)|היום|"
+    "מחר|אתמול|אחרי|לפני|ביום"
 )
 _MOMENT = regex(
-    rf"\d|\b(?:{_TIMES}|\w+dag\b|\w+tai\b|\w+kuu(?:n|ssa|ta|hun)?\b|(?:uur|klo?|klockan|klokken|óra|órakor)\b|godz|hodin|ώρα|час)|[一二三四五六七八九十][年月日点时時]|[曜晨夕朝晚夜昼]|[今明昨][天日]|"
+    rf"\d|\b(?:{DAYS_ELSEWHERE}|{_TIMES}|\w+dag\b|\w+tai\b|\w+kuu(?:n|ssa|ta|hun)?\b|(?:uur|klo?|klockan|klokken|óra|órakor)\b|godz|hodin|ώρα|час)|[一二三四五六七八九十][年月日点时時]|[曜晨夕朝晚夜昼]|[今明昨][天日]|"
     "周[一二三四五六日末]|星期|요일|오늘|내일|어제|아침|저녁|वार|आज|कल|सुबह|शाम|วัน|พรุ่งนี้|เมื่อวาน|hôm|ngày|sáng|chiều|tối",
     re.IGNORECASE,
 )
@@ -249,9 +239,47 @@ def measure_words(question: str) -> str:
     return " ".join(word for asked, named in _ASKED_WITH if asked.search(question) for word in named.findall(question))
 
 
+_WHY = regex(
+    r"^\W*(?:and |so |but )?(?:why|how come|warum|wieso|weshalb|pourquoi|por ?qu[eéê]|perché|per quale motivo|waarom|dlaczego|"
+    r"czemu|proč|prečo|"
+    r"почему|зачем|чому|навіщо|varför|hvorfor|neden|niçin|niye|miksi|miért|miks|γιατί|de ce|zašto|zakaj|mengapa|kenapa|vì sao|"
+    r"tại sao|"
+    r"لماذا|لمَ?|למה|מדוע|چرا)(?!\w)|क्यों|为什么|為什麼|为何|怎么会|なぜ|どうして|왜(?!\w)|ทำไม|\b(?:neden|niye)\b",
+    re.IGNORECASE,
+)
+REASON = regex(
+    r"\b(?:because|since|due to|owing to|so that|in order to|caus(?:ed?|es|ing)|reasons?|weil|denn|wegen|damit|aufgrund|"
+    r"parce que?|car|à cause|"
+    r"en raison|afin|por ?que|debido|por culpa|para que|perché|causa|dato che|poiché|omdat|vanwege|zodat|ponieważ|gdyż|(?-i:bo)|"
+    r"żeby|protože|kvůli|aby|"
+    r"потому|из-за|так как|чтобы|бо|тому що|через|щоб|оскільки|eftersom|därför|fordi|på grun[nd]|pga|sillä|"
+    r"koska|takia|vuoksi|"
+    r"mert|miatt|hogy ne|çünkü|için|yüzünden|nedeniyle|γιατί|επειδή|διότι|λόγω|pentru că|fiindcă|din cauza|deoarece|karena|"
+    r"sebab|agar|vì|bởi|do đó|"
+    r"لأن\w*|بسبب|כי|בגלל|מפני|چون|زیرا|به دلیل)\b|\b\w{3,20}dığı için|क्योंकि|इसलिए|की वजह|因为|由于|因此|所以|以免|ため|"
+    r"から、|ので|ために|때문|아서|어서|해서|"
+    r"라서|으로 인해|เพราะ|เนื่องจาก|\b(?-i:[a-zà-ÿа-яα-ω])\w{0,20}+ ?: (?-i:[a-zà-ÿа-яα-ω])",
+    re.IGNORECASE,
+)
+"""A text that says why: a cause or an aim, or what a colon explains."""
+
+
+def asks_why(question: str) -> bool:
+    return _WHY.search(question) is not None
+
+
+# "14:30", "2. April", "9月5日"; "14.30" may be a price.
+_WHEN = regex(
+    rf"\b\d{{1,2}}:\d\d\b|\b\d{{1,2}}\.?(?: de)? (?:{DAYS_ELSEWHERE})|\d{{1,2}}月\d{{1,2}}日|\d{{1,2}}월 ?\d{{1,2}}일|"
+    r"(?:saat|klockan|klokken|kl\.?|pukul|jam|lúc|στις|alle ore|a las|às|à|о|в) \d{1,2}[.:]\d\d",
+    re.IGNORECASE,
+)
+
+
 def has_figure(text: str, question: str) -> bool:
-    """A number that the question does not hold already; a year is no price."""
-    figures = _FIGURE.findall(_YEAR.sub(" ", text) if PRICE.search(question) else text)
+    """A number that the question does not hold already; a year is no price, and nothing is counted by days and hours."""
+    text = _YEAR.sub(" ", text) if PRICE.search(question) else _WHEN.sub(" ", text)
+    figures = _FIGURE.findall(text)
     return any(figure.strip(".,:") not in question for figure in figures)
 
 

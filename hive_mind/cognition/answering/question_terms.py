@@ -135,6 +135,28 @@ def _predicate(rest: str) -> frozenset[str]:
     return terms_in(verbs[0])
 
 
+_FURTHER = regex(r" (?:in|at|on|with|for|from|to|by|near|im|an|auf|mit|für|von) .*$", re.DOTALL)
+# "What does the licence of the server cost?", "the price of a licence for one year"
+_PRICED_THING = regex(
+    r"\b(?:(?:what|how much) (?:do|does|did|will|would)(?=.{0,200}\bcosts?\b)|(?:price|cost|fee)s? (?:of|for)) "
+    r"(?P<thing>(?:[\w'’-]+ ){0,4}?[\w'’-]+)(?= (?:of|for|in|at|to|from|on|with|per|costs?)\b|\W*$)",
+    re.IGNORECASE,
+)
+
+
+@remembered(64)
+def priced_in(question: str) -> frozenset[str]:
+    """The thing whose price is asked for: the licence in "What does a licence of the server cost?"."""
+    match = _PRICED_THING.search(question)
+    return frozenset(tokenize(match["thing"])[-1:]) if match else frozenset()
+
+
+@remembered(64)
+def owner_in(question: str) -> str:
+    """The owner of the thing that is asked for, in one word: "gateway" in "the IP of the radio gateway in hall 3"."""
+    return next(reversed(tokenize(_FURTHER.sub("", question))), "")
+
+
 # A question for what holds now, or for all of it in short, says so; a text need not.
 PRESENT_WORDS = frozenset(
     tokenize(

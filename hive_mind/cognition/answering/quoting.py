@@ -21,6 +21,7 @@ from hive_mind.cognition.answering.definition import defining_bonus
 from hive_mind.cognition.answering.headings import dated, is_title, notes_around, opening_bonus
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_listed, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, MANY, likelihoods, prior_of
+from hive_mind.cognition.answering.other_languages import REASON, asks_why
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
 from hive_mind.cognition.answering.records import key_in
 from hive_mind.cognition.answering.relevance import (
@@ -60,15 +61,7 @@ _EXACT_BONUS, _TITLE_BONUS, _POINTING_MALUS, _CODE_MALUS = 0.1, 0.5, 0.5, 0.2
 _TOLD = regex(
     r"(?:and |so |but )?(?:who|whom|why|when|is|are|was|were|does|do|did|can|what (?:is|are|was|were|does|did))\b", re.IGNORECASE
 )
-_WHY = regex(
-    r"(?:and |so |but )?(?:why|how come|warum|wieso|weshalb|pourquoi|por qu[eé]|perché|waarom|dlaczego|почему|varför|hvorfor)\b",
-    re.IGNORECASE,
-)
-_REASON = regex(
-    r"\b(?:because|since|due to|owing to|so that|in order to|caus(?:ed?|es|ing)|reasons?|weil|denn|wegen|damit|parce que|car|"
-    r"à cause|afin|porque|debido|perché|causa|omdat|vanwege|ponieważ|потому|из-за|eftersom|fordi|på grund)\b",
-    re.IGNORECASE,
-)
+_WHY = regex(r"(?:and |so |but )?(?:why|how come|warum|wieso|weshalb)\b", re.IGNORECASE)
 _POINTING = regex(
     r"(?:(?:please )?(?:see|read|refer to|consult|follow|visit)|for (?:more|further|other|details|an example)\b.{0,80}, see|"
     r"you(?:'ll| will| may| should)? (?:want to )?(?:read|see))\b",
@@ -266,15 +259,18 @@ def _with_reason(question: str, quotes: list[Hit], hits: Sequence[Hit], searched
     It comes first where it says that it is the reason, and in a small memory: a sentence of a large one may have more in it.
     """
     first = quotes[0].fact
-    if not _WHY.match(question) or _REASON.search(first.content):
+    if not asks_why(question) or REASON.search(first.content):
         return quotes
     behind = [hit for hit in hits if hit.fact.before == first.content and not set(hit.fact.sources).isdisjoint(first.sources)]
+    # Only of English and German are all words for a reason known.
+    is_read = _WHY.match(question) is not None
+    behind = [hit for hit in behind if is_read or hit.fact.speaker == first.speaker]
     told = [hit for hit in behind if not is_record(hit.fact)][:1]
-    reasons = [hit for hit in (*told, *quotes) if _REASON.search(hit.fact.content)]
+    reasons = [hit for hit in (*told, *quotes) if REASON.search(hit.fact.content)]
     if reasons and reasons[0] not in told:
         return quotes
     others = [hit for hit in quotes if hit not in told]
-    return [*told, *others] if reasons or 0 < searched < MANY else [*others[:1], *told, *others[1:]]
+    return [*told, *others] if reasons or (is_read and 0 < searched < MANY) else [*others[:1], *told, *others[1:]]
 
 
 def _wording_bonus(question: str, terms: QuestionTerms, fact: Fact) -> float:

@@ -22,10 +22,21 @@ from hive_mind.cognition.answering.question_terms import (
     asked_of,
     focus_of,
     kind_asked,
+    owner_in,
+    priced_in,
     qualifiers_in,
 )
 from hive_mind.cognition.answering.records import is_field_asked, key_in
-from hive_mind.cognition.answering.subject import ends_asking, name_in_fact, named_before, only_about, refers, said_in, stated
+from hive_mind.cognition.answering.subject import (
+    ends_asking,
+    name_in_fact,
+    named_before,
+    only_about,
+    question_replied_to,
+    refers,
+    said_in,
+    stated,
+)
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
     SPANS,
@@ -47,7 +58,6 @@ from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
-from hive_mind.remembered import remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +146,6 @@ _MONTH = regex(
 _SENTENCE_ENDS = (".", "!", "。")
 # Facts asked for who somebody is: beyond these they tell of others.
 _IDENTIFYING_MAX = 2
-_FURTHER = regex(r" (?:in|at|on|with|for|from|to|by|near|im|an|auf|mit|für|von) .*$", re.DOTALL)
-# "What does the licence of the server cost?", "the price of a licence for one year"
-_PRICED = regex(
-    r"\b(?:(?:what|how much) (?:do|does|did|will|would)(?=.{0,200}\bcosts?\b)|(?:price|cost|fee)s? (?:of|for)) "
-    r"(?P<thing>(?:[\w'’-]+ ){0,4}?[\w'’-]+)(?= (?:of|for|in|at|to|from|on|with|per|costs?)\b|\W*$)",
-    re.IGNORECASE,
-)
 _OF_A_KIND = regex(r"^(?:and |so |but )?(?:which|how (?:much|many)|welche[rsnm]?|wie ?viele?)\b", re.IGNORECASE)
 _FIELD_ENDS = regex(r"[,;]")
 
@@ -154,6 +157,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     """
     fact = hit.fact
     own = phrases_of(stated(fact), fact.concept, fact.speaker, " ".join(fact.entities)) | measured_in(fact.content)
+    said_itself, own = own, own | terms_in(question_replied_to(fact))
     titles = titles_of(fact) | terms_in(heads_of(fact))
     before = phrase_terms(fact.before)
     meant = phrase_terms(named_before(fact)) if refers(fact) else frozenset()
@@ -173,7 +177,7 @@ def judgement(terms: QuestionTerms, hit: Hit) -> Judgement | None:
     if terms.of_words < 1:
         met |= {term for term in terms.words - met if likeness(term, own | around) or is_in_compound(term, own)}
         is_own = is_own or any(likeness(term, said) for term in terms.words)
-    is_carried = bool((met | met_names) - met_in(met | met_names, own | titles))
+    is_carried = bool((met | met_names) - met_in(met | met_names, said_itself | titles))
     if terms.words - (terms.kinds - FIGURE_KINDS) and not met:
         # The right person and nothing of what was asked about them. A long identifier alone says more than a short one.
         covered = _covered(met_names, terms.words | must) if is_named else 0.0
@@ -379,7 +383,7 @@ def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: Releva
         return True
     fact = hit.fact
     terms = _terms_of(fact) | terms_in(fact.speaker) | titles_of(fact)
-    if not all(is_stated(term, terms) for term in _priced_in(question) & topic):
+    if not all(is_stated(term, terms) for term in priced_in(question) & topic):
         return False
     is_named = not (asked.names | asked.identifiers).isdisjoint(terms)
     return is_named or any(is_stated(term, terms) or is_form_in(question, term, terms) for term in topic)
@@ -423,22 +427,9 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     terms = phrase_terms(stated(fact)) | (phrase_terms(named_before(fact)) if refers(fact) else frozenset())
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     if not (asked.named or asked.identifiers):
-        return _owner_in(question) in asked.words & terms and holds_distinctive(question, said)
+        return owner_in(question) in asked.words & terms and holds_distinctive(question, said)
     is_whole = any(len(name) > 1 and name <= terms for name in asked.named) or not asked.identifiers.isdisjoint(terms)
     return is_whole and (bool(asked.words & (measured_in(said) - SPANS)) or holds_distinctive(question, said))
-
-
-@remembered(64)
-def _priced_in(question: str) -> frozenset[str]:
-    """The thing whose price is asked for: the licence in "What does a licence of the server cost?"."""
-    match = _PRICED.search(question)
-    return frozenset(tokenize(match["thing"])[-1:]) if match else frozenset()
-
-
-@remembered(64)
-def _owner_in(question: str) -> str:
-    """The owner of the thing that is asked for, in one word: "gateway" in "the IP of the radio gateway in hall 3"."""
-    return next(reversed(tokenize(_FURTHER.sub("", question))), "")
 
 
 def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:

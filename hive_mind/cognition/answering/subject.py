@@ -134,6 +134,13 @@ def stated(fact: Fact) -> str:
     return match["rest"] if match and not _REPLIED.search(fact.content) else fact.content
 
 
+def question_replied_to(fact: Fact) -> str:
+    """The question of somebody else right before a fact, which replies to it; "" for any other."""
+    asker = _SPEAKER.match(fact.before)
+    is_reply = fact.speaker and asker and asker["speaker"] != fact.speaker and is_question(fact.before)
+    return named_before(fact) if is_reply else ""
+
+
 def ends_asking(fact: Fact) -> bool:
     """Whether a fact ends in a question that nobody answers in it, is a link to an answer, or asks somebody to say something.
 

@@ -26,6 +26,7 @@ from hive_mind.cognition.extraction.separated import (
 )
 from hive_mind.cognition.extraction.stanzas import with_stanzas
 from hive_mind.cognition.extraction.statements import SENTENCE_STOPS, as_items, is_polite, is_question, is_statement
+from hive_mind.cognition.temporal import is_day
 from hive_mind.regex import regex
 
 
@@ -250,32 +251,31 @@ class _Layouter:
         return not any(turn_of(line, self._speakers) or log_line_of(line) for line in stripped)
 
     def _is_title(self, paragraph: Sequence[str]) -> bool:
-        """Whether a line that stands alone names what follows: "Outlook". A statement is one, whatever follows.
+        """Whether a line that stands alone names what follows: "Outlook", or a day. A statement is one, whatever follows.
 
         One with a figure right below a heading tells of that: "Released 2023-08-17".
         """
         line = paragraph[0].strip()
-        if len(self.blocks) == self._blocks_above and self._headings[-1].level < _BOLD_LEVEL and _DIGIT.search(line):
+        is_below = len(self.blocks) == self._blocks_above and self._headings[-1].level < _BOLD_LEVEL
+        if is_below and _DIGIT.search(line) and not is_day(line):
             return False
         if not self._stands_alone(paragraph) or self._code is not None or self._is_introduced or line.endswith((*_STOPS, ",")):
             return False
-        if _MANUAL.fullmatch(line):
-            return True
         line = _NUMBER.sub("", line)
         is_named = line[0].isalpha() and not line[0].islower() and not _ITEM.match(line) and not log_line_of(line)
-        return is_named and not (is_statement(line) or is_question(line) or is_polite(line) or turn_of(line, self._speakers))
+        is_said = is_statement(line) or is_question(line) or is_polite(line) or turn_of(line, self._speakers) is not None
+        return is_day(line) or (is_named and not is_said) or _MANUAL.fullmatch(line) is not None
 
     def _stands_alone(self, paragraph: Sequence[str]) -> bool:
         """Whether the first line has nothing below it, or a list, or text that is set in below capitals.
 
         Or it is the first of all, or below such a title, and does not go on in the next.
         """
-        if len(paragraph) == 1 or _ITEM.match(paragraph[1].strip()):
-            return True
-        if paragraph[0].isupper() and paragraph[1].startswith(_SET_IN):
+        is_set_in = paragraph[0].isupper() and paragraph[1:2] != [] and paragraph[1].startswith(_SET_IN)
+        if len(paragraph) == 1 or is_set_in or _ITEM.match(paragraph[1].strip()):
             return True
         is_first = not self.blocks and self._open is None and not self._headings
-        is_next = bool(self._headings) and self._headings[-1].level == _BOLD_LEVEL
+        is_next = is_day(paragraph[0].strip()) or (self._headings != () and self._headings[-1].level == _BOLD_LEVEL)
         is_whole = len(paragraph[0]) < _WRAPPED_LINE_CHARS_MIN and _BEGINS.match(paragraph[1]) is not None
         return (is_first or is_next) and is_whole and _SEPARATED.search(paragraph[0]) is None
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -284,3 +285,29 @@ def test_a_quote_shows_the_value_of_its_setting_where_it_does_not_say_it():
         f"under “{concept}”"
     ]
     assert notes_around("Which port is used?", hit("The default port is 4460.", concept=concept).fact) == []
+
+
+@pytest.mark.parametrize(
+    ("diary", "question", "day"),
+    [
+        (
+            "Thursday, 3 April\nThe course began.\n\nSaturday, 5 April\nMy bicycle was stolen.\n",
+            "When was my bicycle stolen?",
+            "5 April",
+        ),
+        (
+            "# Tagebuch\n\nMontag, 3. März\nDer Ofen ging aus.\n\nMittwoch, 5. März\nAlles gut.\n",
+            "Wann ging der Ofen aus?",
+            "3. März",
+        ),
+        ("3 апреля\nКупили печку.\n\n5 апреля\nПечка сломалась.\n", "Когда сломалась печка?", "5 апреля"),
+        ("四月三日（木）\n大学が始まった。\n\n四月五日（土）\n自転車を盗まれた。\n", "いつ自転車を盗まれましたか？", "四月五日"),
+    ],
+)
+def test_an_entry_of_a_diary_tells_when_by_the_day_above_it(diary: str, question: str, day: str, tmp_path: Path):
+    async def answered() -> str:
+        async with await open_agent(Settings(home=tmp_path, embed="none"), "diary") as agent:
+            await agent.learn_from_content(Content(diary, source="diary.txt"))
+            return (await agent.answer_question(question)).text
+
+    assert day in asyncio.run(answered())

@@ -4,7 +4,7 @@ import pytest
 import Stemmer
 
 from hive_mind.cognition.answering.answer_forms import may_answer
-from hive_mind.cognition.answering.other_languages import WHO
+from hive_mind.cognition.answering.other_languages import REASON, WHO, asks_why
 from hive_mind.cognition.answering.wordings import content_terms, is_inflected
 from hive_mind.ranking.tokens import terms_in
 
@@ -92,6 +92,8 @@ MEASURES = [
     ("كم عمر السائق؟", "عمر السائق 40 سنة.", "رقم هاتف السائق 0661-555-204."),
     ("Kaç yaşında Elif?", "Elif 12 yaşında.", "Elif 3906 numarada."),
     ("מה משקל הכלב?", "הכלב שוקל 12 קילו.", "הכלב נולד ב-2019."),
+    ("Kaç kişi katılacak?", "Dokuz kişi katılacak.", "Toplantı saat 14.30'da."),
+    ("Combien de chaises y a-t-il ?", "Il y a 12 chaises.", "Les chaises arrivent le 9 mai."),
     ("Сколько весит ящик?", "Ящик весит 7 кг.", "Ящик стоит у двери."),
 ]
 
@@ -136,3 +138,20 @@ def test_little_words_are_left_out_of_a_question(question: str, content: set[str
 )
 def test_a_name_may_have_another_ending(name: str, written: str, is_same: bool):
     assert is_inflected(name, frozenset({written})) is is_same
+
+
+@pytest.mark.parametrize(
+    ("question", "reason", "aside"),
+    [
+        ("Dlaczego montaż został przesunięty?", "Montaż przesunięty, bo blat jest uszkodzony.", "Lodówkę kupiła Agnieszka."),
+        ("Pourquoi ne livre-t-on pas jeudi ?", "Pas jeudi : le camion est en panne.", "Le livreur propose lundi."),
+        ("为什么停车不方便？", "因为饭店门口在修路。", "你坐地铁三号线吧。"),
+        ("Ahmet Bey neden gelmeyecek?", "Fuara gittiği için gelmeyecek.", "Projektör bozuk."),
+        ("Why was it moved?", "It was moved because of the frost.", "It was moved to May."),
+    ],
+)
+def test_a_reason_is_asked_for_and_told(question: str, reason: str, aside: str):
+    assert asks_why(question)
+    assert not asks_why(reason)
+    assert REASON.search(reason)
+    assert not REASON.search(aside)

@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.relevance import judgement
-from hive_mind.cognition.answering.subject import only_about, only_asks
+from hive_mind.cognition.answering.subject import only_about, only_asks, question_replied_to
 from hive_mind.ranking.tokens import terms_in
 from tests.unit.cognition.reading import answer, hit
 
@@ -138,3 +138,17 @@ def test_what_ana_says_about_the_boat_of_ben_does_not_answer_what_is_asked_about
 )
 def test_a_turn_that_states_something_ahead_of_its_question_does_not_only_ask(said: str, asks: bool):
     assert only_asks(hit(said, speaker="Ola" if said.startswith("Ola: ") else "").fact) is asks
+
+
+@pytest.mark.parametrize(
+    ("before", "speaker", "asked"),
+    [
+        ("Sanne: Heeft iemand de sleutel?", "Bram", "Heeft iemand de sleutel?"),
+        ("Bram: Heeft iemand de sleutel?", "Bram", ""),
+        ("Sanne: De sleutel is weg.", "Bram", ""),
+        ("Heeft iemand de sleutel?", "", ""),
+    ],
+)
+def test_a_reply_is_about_what_somebody_else_asked(before: str, speaker: str, asked: str):
+    reply = hit(f"{speaker}: Die ligt bij Joost.", speaker=speaker, before=before)
+    assert question_replied_to(reply.fact) == asked
