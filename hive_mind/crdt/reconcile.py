@@ -60,7 +60,7 @@ class DotIndex:
     def fingerprint(self, low: bytes = b"", high: bytes = b"") -> bytes:
         """16 bytes that are equal for equal ranges of dots, and as good as never for others."""
         start, end = self.range(low, high)
-        return _digest(self.packed[start * DOT_BYTES : end * DOT_BYTES], self._key)
+        return blake2b(self.packed[start * DOT_BYTES : end * DOT_BYTES], key=self._key, digest_size=ROOT_BYTES).digest()
 
     def dots(self, low: bytes = b"", high: bytes = b"") -> tuple[Dot, ...]:
         return tuple([self._at(position) for position in range(*self.range(low, high))])
@@ -182,10 +182,6 @@ def _shared(a_bytes: bytes, b_bytes: bytes) -> int:
     return next(
         (number for number, (a, b) in enumerate(zip(a_bytes, b_bytes, strict=False)) if a != b), min(len(a_bytes), len(b_bytes))
     )
-
-
-def _digest(data: bytes | memoryview, key: bytes) -> bytes:
-    return blake2b(data, key=key, digest_size=ROOT_BYTES).digest()
 
 
 def _sorted(dots: Iterable[Dot]) -> bytes:

@@ -274,7 +274,19 @@ async def deploy(bench: Bench, order: Order, now: datetime | None = None) -> Dep
         results = tuple(write_results(workspace, evaluation, about, at) for evaluation in measured if evaluation)
         if config is None or not (verdict.allowed or (order.force and verdict.level == "behavioural")):
             return DeploymentResult(verdict, None, results)
-        entry = _entry(order, config, former, verdict, moment(workspace, at), results)
+        entry = Deployment(
+            at=moment(workspace, at),
+            what="deploy",
+            config=config.name,
+            by=order.by,
+            why=order.why,
+            deployed=plain(config),
+            forced=not verdict.allowed,
+            former=former.name if former else "",
+            figures=_figures(verdict),
+            overruled=tuple(ground.message for ground in verdict.grounds),
+            results=tuple(path.name for path in results),
+        )
         activate(workspace, entry)
         return DeploymentResult(verdict, entry, results)
 
@@ -307,29 +319,6 @@ def read_deployments(workspace: Workspace) -> tuple[Deployment, ...]:
     with suppress(ConfigError, OSError), workspace_lock(workspace.root):
         recover(workspace, datetime.now(UTC))
     return read_history(workspace.history_file)
-
-
-def _entry(
-    order: Order,
-    config: RetrievalConfig,
-    former: RetrievalConfig | None,
-    verdict: ConfigVerdict,
-    at: str,
-    results: tuple[Path, ...],
-) -> Deployment:
-    return Deployment(
-        at=at,
-        what="deploy",
-        config=config.name,
-        by=order.by,
-        why=order.why,
-        deployed=plain(config),
-        forced=not verdict.allowed,
-        former=former.name if former else "",
-        figures=_figures(verdict),
-        overruled=tuple(ground.message for ground in verdict.grounds),
-        results=tuple(path.name for path in results),
-    )
 
 
 def _figures(verdict: ConfigVerdict) -> dict[str, Any]:

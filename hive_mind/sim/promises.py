@@ -113,7 +113,7 @@ class Promises:
         """By voice the last acknowledged promotion, and until when it lasts: later ones in doubt may have made that shorter."""
         words: dict[Voice, tuple[Operation, int]] = {}
         for operation, promotion, outcome in _promotions(self._operations):
-            voice, ends_ms = voice_of(promotion), _end(operation, promotion)
+            voice, ends_ms = voice_of(promotion), (operation.started_ms + promotion.ttl_ms if promotion.ttl_ms else NEVER_MS)
             if operation.started_ms < self._stolen.get(operation.node, 0):
                 continue
             if outcome is not None and not outcome.refused and operation.is_acknowledged:
@@ -137,10 +137,6 @@ def _promotions(operations: list[Operation]) -> Iterator[tuple[Operation, Promot
             answers = outcomes or (None,) * len(operation.event.promotions)
             for promotion, outcome in zip(operation.event.promotions, answers, strict=True):
                 yield operation, promotion, outcome if isinstance(outcome, Held) else None
-
-
-def _end(operation: Operation, promotion: Promotion) -> int:
-    return operation.started_ms + promotion.ttl_ms if promotion.ttl_ms else NEVER_MS
 
 
 def took_back(operation: Operation) -> bool:

@@ -19,7 +19,7 @@ from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms import Running
 from hive_mind.control.state import FleetState
 from hive_mind.counted import counted
-from hive_mind.hive.topology.spec import SINGLE, Holding, holdings, reads
+from hive_mind.hive.topology.spec import SINGLE, Holding, holding_of, reads
 from hive_mind.runtime.workers import AgentStatus
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig, founded
 
@@ -197,7 +197,8 @@ def _holdings(desired: Desired) -> tuple[Holding, ...]:
     if (topology := founded(desired.hive)) is None or not (nodes := desired.allocation.nodes):
         return ()
     groups = {node.name: node.group for config in desired.processes.values() for node in config.nodes}
-    return holdings(topology.with_nodes(nodes, groups))
+    moved = topology.with_nodes(nodes, groups)
+    return tuple(holding_of(moved, node) for node in moved.nodes)
 
 
 def _whole(desired: Desired, state: FleetState) -> Whole:

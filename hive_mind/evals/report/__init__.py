@@ -28,9 +28,9 @@ from hive_mind.evals.report.selecting import (
     Drawings,
     Material,
     data_name,
-    material_of,
     no_drawings,
     representatives,
+    settings_of,
 )
 from hive_mind.evals.running import MeasuredRun, read_run
 from hive_mind.evals.scorecard import CellCard, Scorecard, read_scorecard
@@ -164,7 +164,7 @@ def write_report(folder: Path) -> Path:
         for name, body in png_by_name.items():
             write_whole(plots / name, body, READABLE)
     texts = {"questions.csv": questions_csv(card, run), "cells.csv": cells_csv(card)}
-    for name, text in (texts | {PAGE: page(material_of(card, run, drawings))}).items():
+    for name, text in (texts | {PAGE: page(Material(card, run, tuple(settings_of(card)), drawings))}).items():
         with writable(folder / name):
             write_whole(folder / name, text.encode(), READABLE)
     return folder / PAGE

@@ -362,7 +362,3 @@ class Material:
         questions = (row for row in rows if row in other_rows and not rows[row].error and not other_rows[row].error)
         limit = self.card.limit
         return [question for question in questions if rows[question].facts[:limit] != other_rows[question].facts[:limit]]
-
-
-def material_of(card: Scorecard, run: MeasuredRun, drawings: Drawings) -> Material:
-    return Material(card, run, tuple(settings_of(card)), drawings)

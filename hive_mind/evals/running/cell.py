@@ -232,10 +232,6 @@ async def run_cell(order: CellOrder, progress: Progress) -> CellReport:
     return report
 
 
-def failed_report(order: CellOrder, why: str) -> CellReport:
-    return CellReport(order.cell.id, as_json(order.cell), "failed", why, embedding=order.vectors.model)
-
-
 @asynccontextmanager
 async def _opened(order: CellOrder, progress: Progress) -> AsyncIterator[_Opened]:
     async with AsyncExitStack() as stack:

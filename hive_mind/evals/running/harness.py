@@ -42,8 +42,8 @@ from hive_mind.evals.experiments import (
 )
 from hive_mind.evals.metrics import identical
 from hive_mind.evals.running import asked_of, data_key, fingerprint, read_run, unknown_ids
-from hive_mind.evals.running.cell import CellOrder, failed_report, run_cell
-from hive_mind.evals.running.folder import CellFolder, environment_of, open_run, refuse_other_things
+from hive_mind.evals.running.cell import CellOrder, run_cell
+from hive_mind.evals.running.folder import CellFolder, as_json, environment_of, open_run, refuse_other_things
 from hive_mind.evals.running.vector_cache import Vectors, fill
 from hive_mind.evals.running.workers import Job, JobProgress, JobResult, ReportProgress, run_jobs
 from hive_mind.evals.scorecard import NOT_GIVEN, CellCard, scorecard_of
@@ -255,7 +255,7 @@ def _settle(ended: JobResult, order: CellOrder, folder: Path) -> str:
     if ended.trace:
         cell.path.mkdir(parents=True, exist_ok=True)
         (cell.path / "defect.txt").write_text(ended.trace, "utf-8")
-    cell.finish(failed_report(order, ended.why))
+    cell.finish(CellReport(order.cell.id, as_json(order.cell), "failed", ended.why, embedding=order.vectors.model))
     return f"{ended.name} failed: {ended.why}"
 
 

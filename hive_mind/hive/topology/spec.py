@@ -127,11 +127,6 @@ class Holding(msgspec.Struct, frozen=True):
     copies: int
 
 
-def holdings(topology: Topology, dead: Collection[str] = ()) -> tuple[Holding, ...]:
-    """Of every member but those that are dead already, which are no copies any more."""
-    return tuple(holding_of(topology, node, dead) for node in topology.nodes if node not in dead)
-
-
 def holding_of(topology: Topology, node: str, dead: Collection[str] = ()) -> Holding:
     copies = Counter[int]()
     # Thousands of partitions are held by few sets of nodes.
