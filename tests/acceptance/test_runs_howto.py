@@ -1,6 +1,5 @@
 """What the how-to about runs shows is what its commands print."""
 
-import json
 import re
 import shlex
 import textwrap
@@ -8,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.forms import schema_of
-from hive_mind.runs.worker_file import WORKER
 from tests.acceptance.hive_mind_command import HiveMind
 
 ROOT = Path(__file__).parents[2]
@@ -31,8 +28,3 @@ def test_the_session_prints_what_is_shown(hive_mind: HiveMind, monkeypatch: pyte
         ended = hive_mind(*line)
         assert ended.code == int("parked" in told), ended.err
         assert ended.out.strip() == told
-
-
-def test_the_published_schema_is_that_of_the_form() -> None:
-    """If this fails: hive-mind file explain worker --schema > docs/worker.schema.json."""
-    assert json.loads((ROOT / "docs" / "worker.schema.json").read_text("utf-8")) == schema_of(WORKER)

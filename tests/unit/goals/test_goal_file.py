@@ -1,14 +1,10 @@
 """A file with a goal is a goal, or every mistake in it is told with its line."""
 
-import json
-from pathlib import Path
-
 import pytest
 import yaml
 
 from hive_mind.errors import GoalError
-from hive_mind.forms import everywhere, explained, schema_of
-from hive_mind.goals.goal import GOAL, Constraint, Goal, GoalFile, SuccessCriterion, first_goal, goal_of, satisfaction
+from hive_mind.goals.goal import Constraint, Goal, GoalFile, SuccessCriterion, first_goal, goal_of, satisfaction
 from tests.documents import printed
 
 BEGIN = "apiVersion: hive-mind/v1\nkind: Goal\nspec:\n"
@@ -125,25 +121,3 @@ def test_the_first_goal_is_right_as_it_is_and_each_of_its_checks_sees_what_it_sa
     bad = satisfaction(goal, {"summary": "x" * 3000, "logs": ["password 1"]}, {"useful": 0.0})
     assert (good.score, good.unchecked, good.violated, good.broken) == (1.0, (), (), ())
     assert (bad.score, bad.unchecked, bad.violated) == (0.0, ("polite",), ("no-passwords",))
-
-
-@pytest.mark.parametrize("path", [path for path, _ in everywhere(GoalFile)])
-def test_every_field_says_what_it_is(path: str) -> None:
-    field = explained(path, GOAL)
-    assert field.type
-    assert len(field.description) > 10
-
-
-def test_the_published_schema_is_the_current_one() -> None:
-    """If this fails: hive-mind file explain goal --schema > docs/goal.schema.json."""
-    assert json.loads((Path(__file__).parents[3] / "docs" / "goal.schema.json").read_text("utf-8")) == schema_of(GOAL)
-
-
-def test_the_schema_takes_the_first_goal_and_refuses_what_nobody_knows() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
-    body = yaml.safe_load(first_goal("g", "goal.yaml"))
-    jsonschema.validate(body, schema_of(GOAL))
-    body["spec"]["criteria"] = []
-
-    with pytest.raises(jsonschema.ValidationError, match="criteria"):
-        jsonschema.validate(body, schema_of(GOAL))

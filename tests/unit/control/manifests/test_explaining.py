@@ -1,6 +1,5 @@
 """What can stand in a manifest is told from the models, so it can't be out of date."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,6 @@ from hive_mind.errors import InvalidInput
 from hive_mind.forms import everywhere, explained, schema_of, section_of
 
 ROOT = Path(__file__).parents[4]
-
-
-@pytest.mark.parametrize("path", [path for path, _ in everywhere(HiveManifest)])
-def test_every_field_says_what_it_is(path):
-    field = explained(path, MANIFEST)
-    assert field.path == path
-    assert field.type
-    assert len(field.description) > 10
 
 
 def test_defaults_shown_are_those_that_are_used():
@@ -48,19 +39,6 @@ def test_a_place_that_does_not_exist_is_told_with_what_was_meant(asked, hint):
         explained(asked, MANIFEST)
 
 
-def test_the_published_schema_is_the_current_one():
-    """If this fails: hive-mind file explain manifest --schema > docs/manifest.schema.json."""
-    assert json.loads((ROOT / "docs" / "manifest.schema.json").read_text("utf-8")) == schema_of(MANIFEST)
-
-
 @pytest.mark.parametrize("file", sorted((ROOT / "manifests").glob("*.yaml")), ids=lambda file: file.stem)
 def test_examples_fit_the_published_schema(file):
     pytest.importorskip("jsonschema").validate(yaml.safe_load(file.read_text("utf-8")), schema_of(MANIFEST))
-
-
-def test_the_schema_refuses_what_nobody_knows():
-    jsonschema = pytest.importorskip("jsonschema")
-    manifest = yaml.safe_load((ROOT / "manifests" / "flat.yaml").read_text("utf-8"))
-    manifest["spec"]["topolgy"] = "flat"
-    with pytest.raises(jsonschema.ValidationError, match="topolgy"):
-        jsonschema.validate(manifest, schema_of(MANIFEST))

@@ -1,14 +1,12 @@
 """A manifest takes rules from files, and says what is wrong with them, each with its line."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from hive_mind.control.manifests.reading import read_manifest, read_text, settled
 from hive_mind.errors import RuleError
-from hive_mind.forms import schema_of
-from hive_mind.judge.rules import RULES, RuleSet, rules_of
+from hive_mind.judge.rules import RuleSet, rules_of
 from tests.unit.control.bad_manifests import within
 from tests.unit.control.manifests.test_retrieval_file import problems_of
 
@@ -87,12 +85,3 @@ def test_where_nobody_judges_facts_rules_are_about_what_runs_give_and_others_are
 def test_without_looking_for_files_none_is_needed(tmp_path: Path) -> None:
     text = manifest(tmp_path, "nowhere.yaml").read_text()
     assert read_text(text, tmp_path, "hive.yaml").manifest.spec.rule_files == ["nowhere.yaml"]
-
-
-def test_the_published_schema_is_that_of_the_code() -> None:
-    """If this fails: python -m tests.unit.control.manifests.test_rule_files > docs/rules.schema.json."""
-    assert json.loads((Path(__file__).parents[4] / "docs" / "rules.schema.json").read_text("utf-8")) == schema_of(RULES)
-
-
-if __name__ == "__main__":
-    print(json.dumps(schema_of(RULES), indent=2, ensure_ascii=False))
