@@ -215,9 +215,8 @@ class HiveController:
         """Stop everything; memory stays, unless it is purged. Raises `HiveError` where something can't be stopped."""
         self._refuse_unknown()
         async with self._changing():
-            remembered = Remembered(self._folder)
+            plan, remembered = plans.removal(await self.observe(), is_purge=purge), Remembered(self._folder)
             remembered.keep(is_stopped=True)
-            plan = plans.removal(await self.observe(), is_purge=purge)
             problems = await self._stopped(remembered, timeout_s)
             if not problems:
                 await self._around.stop_bus(self._folder.path)

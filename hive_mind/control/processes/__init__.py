@@ -152,8 +152,11 @@ def _parts(folder: Path) -> tuple[Path, ...]:
 
 def _refuse_foreign(path: Path) -> os.stat_result:
     status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode) or not _is_mine(status):
-        raise BackendRejected("local", f"{path} is a link or belongs to somebody else: remove it, or use another home")
+    if not stat.S_ISDIR(status.st_mode):
+        raise BackendRejected("local", f"{path} is a link or a file, and no folder: move it away, or use another home")
+    if not _is_mine(status):
+        owner = f"it belongs to user {status.st_uid}: run this as that user, give it to this one (chown -R), or use another home"
+        raise BackendRejected("local", f"{path} can't be trusted: {owner}")
     return status
 
 

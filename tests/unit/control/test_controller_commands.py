@@ -18,10 +18,10 @@ from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.evicting import Remains
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.state import FleetFolder, FleetState, fleet_lock, purge
-from hive_mind.errors import InvalidInput, ManifestError
+from hive_mind.errors import BackendRejected, InvalidInput, ManifestError
 from tests.sampled import steps, thorough
 from tests.unit.control.applying import FLAT, agents, apply, founded, planned, source
-from tests.unit.control.fake_platform import Killed, World, played, surroundings
+from tests.unit.control.fake_platform import FakePlatform, Killed, World, played, surroundings
 
 pytestmark = pytest.mark.usefixtures("no_disk")
 
@@ -329,3 +329,17 @@ def stepping(call: Callable[..., None], world: World) -> Callable[..., None]:
         world.step("after a write")
 
     return doing
+
+
+@played
+async def test_a_fleet_that_can_not_be_looked_at_is_not_noted_as_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = await founded(tmp_path)
+
+    async def foreign(*_: object, **__: object) -> None:
+        raise BackendRejected("local", "it belongs to user 4711")
+
+    monkeypatch.setattr(FakePlatform, "observe", foreign)
+    async with HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
+        with pytest.raises(BackendRejected):
+            await controller.delete()
+    assert not FleetFolder(tmp_path, "team").state().is_stopped
