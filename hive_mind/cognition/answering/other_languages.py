@@ -79,7 +79,8 @@ _FIRST = {
         rf"berapa|[بك]?كم|كم|چند|چقدر|[בל]?כמה|քանի|որքան|(?:hoe|hur|hvor|jak|kuinka|kui|как) (?:{_MEASURES})\w*"
     ),
     "time": (
-        "quan[dt]?|quando|cu[aá]ndo|când|cand|wanneer|hoe laat|när|hur dags|hvornår|når|kiedy|kdy|kedy|kdaj|kad[aă]?|кога|"
+        "um wie ?viel uhr|(?:ab|bis|seit) wann|quan[dt]?|quando|cu[aá]ndo|când|cand|wanneer|hoe laat|när|hur dags|hvornår|når|"
+        "kiedy|kdy|kedy|kdaj|kad[aă]?|кога|"
         r"када|когда|коли|во сколько|о котр\w+|πότε|τι ώρα|mikor\w*|hány órakor|milloin|mihin aikaan|millal|kapan|jam berapa|"
         r"noiz|kiam|cathain|متى|מתי|երբ|(?:quel(?:le)?s?|qu[eé]|che|ce|v?ilken|vilket|hvilk\w+|welke?|któr\w+|kter\w+|как\w+|"
         r"котор\w+|як\w+|ποι\w+|أي|في أي) (?:heures?|jour|date|année|horas?|d[ií]a|fecha|a[ñn]o|data|ora|ore|giorno|anno|ani?|"
@@ -94,7 +95,8 @@ _ANYWHERE = {
         r"メートル)|ど(?:のくらい|れくらい)|몇|얼마|कितन|எத்தனை|எவ்வளவு|กี่|เท่าไ[รห]|\bbao nhiêu\b|\bkaç|\bne kadar\b"
     ),
     "time": (
-        "什么时候|何时|几[点號号月时日]|哪[天年]|星期几|いつ|何[時日月年曜]|언제|몇 ?[시월일년]|무슨 요일|कब|किस (?:दिन|साल|"
+        "什么时候|何时|几(?:[点月时日]|[號号](?![线線楼门房车]))|哪[天年]|星期几|いつ|何[時日月年曜]|언제|몇 ?[시월일년]|"
+        "무슨 요일|कब|किस (?:दिन|साल|"
         r"समय|वर्ष)|कितने बजे|எப்போது|เมื่อไ[รห]|กี่โมง|วันไหน|ปีไหน|\b(?:khi nào|bao giờ|mấy giờ|ne zaman|saat kaç|"
         "hangi (?:gün|tarih|yıl))"
     ),

@@ -289,7 +289,8 @@ class QuestionTerms:
 def asked_of(question: str) -> QuestionTerms:
     """The terms of a question, sorted by how much they must be met."""
     # "Wanneer" begins with a capital as a name does.
-    named = [terms for name in entities(question) if not (terms := terms_in(name)) <= function_terms(question)]
+    little = function_terms(question)
+    named = [terms for name in entities(question) if (terms := terms_in(name) - little)]
     dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
     coded = [terms for terms in named if any(_is_code(term) for term in terms - dated)]
     dotted = [terms_in(number) for number in _DOTTED.findall(question)]

@@ -71,6 +71,9 @@ CODE_CHARS_MAX = 4000
 # A list is read at a glance, and so is the command or the address that a sentence introduces.
 _LIST_CHARS_MAX, _INTRODUCED_CHARS_MAX = 600, 200
 
+# Of an item: "Lift. The cabin is old."
+_TITLE = regex(r"[^\W\d_a-z][\w'’-]{2,30}+(?: [\w'’-]{1,30}+){0,2}\.")
+
 # A row or a log line is a statement, however few words it has, and separate from the text around it.
 STATED = (Layout.RECORD, Layout.LOG)
 
@@ -249,6 +252,11 @@ def cut(layout: Iterable[Block], sentence_chars_max: int, utterance_chars_max: i
         if block.layout is not Layout.UTTERANCE and not is_entry(block):
             if block.layout in (Layout.PROSE, Layout.ITEM):
                 parts = _with_fragments(parts, sentence_chars_max)
+            is_titled = len(parts) > 1 and _TITLE.fullmatch(parts[0]) is not None and not is_statement(parts[0])
+            if block.layout is Layout.ITEM and is_titled and not block.topic:
+                # All of the item is about its title.
+                title = ": ".join(filter(None, (block.heading, parts[0].rstrip("."))))
+                block, parts = replace(block, topic=title), [f"{parts[0]} {parts[1]}", *parts[2:]]
             yield from (Piece(part, block, (part,)) for part in parts)
             continue
         for group in grouped(parts, utterance_chars_max):

@@ -61,6 +61,7 @@ TIMES = [
     ("Quando chiude il museo?", "Il museo chiude il lunedì.", "Il museo è chiuso."),
     ("Fino a che ora è aperto il bar?", "Il bar è aperto fino alle 22.", "Il bar è aperto."),
     ("Desde cuándo vive aquí?", "Vive aquí desde 2015.", "Vive aquí con Pilar."),
+    ("Um wie viel Uhr beginnt das Konzert?", "Das Konzert beginnt um halb 9.", "Das Konzert beginnt mit Bach."),
     ("Quand part le bateau ?", "Le bateau part demain.", "Le bateau part de Sète."),
     ("A que horas abre a loja?", "A loja abre às 9.", "A loja é azul."),
     ("Hoe laat begint de les?", "De les begint om 9 uur.", "De les begint in zaal B."),

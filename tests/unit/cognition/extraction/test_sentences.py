@@ -90,3 +90,22 @@ def test_neighbours_are_joined_while_they_fit():
 )
 def test_a_bracket_that_is_closed_or_none_keeps_no_sentence_from_ending(text: str):
     assert len(sentences(text)) >= 2
+
+
+@pytest.mark.parametrize(
+    ("item", "said", "topics"),
+    [
+        (
+            "Lift. The firm comes in May. It costs 400 euros.",
+            ["Lift. The firm comes in May.", "It costs 400 euros."],
+            {"Minutes: Lift"},
+        ),
+        ("Ascensor. La empresa cambiará la cabina.", ["Ascensor. La empresa cambiará la cabina."], {"Minutes: Ascensor"}),
+        ("The firm comes in May. It is cheap.", ["The firm comes in May.", "It is cheap."], {""}),
+        ("Lift.", ["Lift."], {""}),
+    ],
+)
+def test_an_item_is_about_the_title_that_it_begins_with(item: str, said: list[str], topics: set[str]):
+    found = list(cut(blocks(f"# Minutes\n\n1. {item}\n2. Nothing else was said that day.\n"), 400, 400))[:-1]
+    assert [piece.text for piece in found] == said
+    assert {piece.block.topic for piece in found} == topics
