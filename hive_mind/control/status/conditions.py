@@ -334,14 +334,20 @@ def full_brokers(nodes: Iterable[NodeStatus]) -> list[str]:
 
 
 def wrong_clocks(nodes: Iterable[NodeStatus]) -> list[str]:
-    troubles = []
+    names: dict[str, list[str]] = {}
     for node in nodes:
         for off_ms, whose in ((node.ahead_of_members_ms, "the other members'"), (node.ahead_of_broker_ms, "the broker's")):
             if abs(off_ms) > _SKEW_MS:
                 side = "ahead of" if off_ms > 0 else "behind"
-                troubles.append(f"the clock of {node.name} is {abs(off_ms) / 1000:,.0f} s {side} {whose}: set it, by NTP")
+                names.setdefault(f"{abs(off_ms) / 1000:,.0f} s {side} {whose}", []).append(node.name)
                 break
-    return troubles
+    # Of one machine with many members there is one clock to set.
+    return [
+        f"the clock of {alike[0]} is {off}: set it, by NTP"
+        if len(alike) == 1
+        else f"the clocks of {first_of(alike, IN_A_LINE)} are {off}: set them, by NTP"
+        for off, alike in names.items()
+    ]
 
 
 def _size(count: int) -> str:

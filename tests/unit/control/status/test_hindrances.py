@@ -55,6 +55,8 @@ def test_a_clock_that_is_off_is_named_with_how_far_and_one_that_is_nearly_right_
         "the clock of ada is 3,600 s ahead of the other members': set it, by NTP",
         "the clock of bob is 90 s behind the broker's: set it, by NTP",
     ]
+    many = [NodeStatus(f"n{number}", ahead_of_broker_ms=-60_000) for number in range(7)]
+    assert wrong_clocks(many) == ["the clocks of n0, n1, n2, n3, n4 and 2 more are 60 s behind the broker's: set them, by NTP"]
 
 
 def test_whoever_can_write_nothing_is_named_with_the_reason() -> None:
