@@ -16,6 +16,7 @@ from functools import partial
 from hive_mind.cognition.answering.aliases import as_written, long_codes
 from hive_mind.cognition.answering.answer_forms import form_of, lacks_form
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
+from hive_mind.cognition.answering.corrections import corrections_of, later_first, replaces
 from hive_mind.cognition.answering.counterparts import about_what_is_named, lacks_half
 from hive_mind.cognition.answering.definition import defining_bonus
 from hive_mind.cognition.answering.headings import dated, is_title, notes_around, opening_bonus
@@ -39,7 +40,7 @@ from hive_mind.cognition.extraction.sentences import is_note
 from hive_mind.cognition.extraction.separated import is_record, message_of
 from hive_mind.cognition.iso import readable
 from hive_mind.cognition.temporal import relative_moments
-from hive_mind.memory.disputes import corrections_of, dispute_text, later_first, replaces
+from hive_mind.memory.disputes import dispute_text
 from hive_mind.memory.editions import former_note
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Answer, Question

@@ -79,7 +79,9 @@ def corrects(later: Statement, earlier: Statement, *, is_marked: bool = False) -
 def _differ_in_place(one: Wording, former: Wording) -> bool:
     """Whether a statement says all that a former one says of the same thing but for a part of it, and something else there."""
     shared = former.subject if former.predicate else former.words & one.words
-    is_same_thing = (bool(shared) and shared <= one.words) or bool(former.predicate and former.predicate == one.predicate)
+    # The parking fee is another one than the fee.
+    adds_subject = bool(former.predicate and one.subject - former.words)
+    is_same_thing = (bool(shared) and shared <= one.words and not adds_subject) or bool(former.predicate and former.predicate == one.predicate)
     lost, gained = len(former.words - one.words), len(one.words - former.words)
     return is_same_thing and 0 < lost <= max(1, len(former.words) // 2) and 0 < gained <= max(2, len(one.words) // 2)
 

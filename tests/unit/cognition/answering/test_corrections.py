@@ -7,10 +7,10 @@ import pytest
 
 from hive_mind import Content, FleetPlan, Settings, open_fleet
 from hive_mind.agents.agent import LearningAgent
+from hive_mind.cognition.answering.corrections import corrections_of, later_first, replaces
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.memory.disputes import corrections_of, later_first, replaces
 from hive_mind.memory.intake import new_fact
 from hive_mind.model.fact import Fact
 from tests.texts import hit_of
@@ -42,6 +42,8 @@ async def said(text: str) -> list[Fact]:
         "Luc: Le stage est à Lyon.\nLuc: Pardon, je me suis trompé, le stage est à Nice.",
         "Олег: Склад находится в Туле.\nОлег: Пардон, ошибся, склад находится в Рязани.",
         "Lea: The fee is 30 euros.\nBo: The lamp is broken.\nBo: Update: the fee is 35 euros.",
+        "Lea: The fee is 30 euros.\nBo: Update: it costs 35 euros.",
+        "Lea: The fee is 30 euros.\nBo: Edit: 35 euros.",
         "Luc: Le train part à 9:15.\nZoé: Non, il part à 10:40 maintenant.",
         "Pilar: La clase empieza en mayo a las 9.\nJuan: No, ahora empieza a las 10.",
         "Lea: The fair opens in May 2027.\nBo: No, in October now.",
@@ -106,6 +108,7 @@ async def test_a_later_statement_of_the_same_thing_comes_first(text: str):
         "Lea: Kofi is the release manager.\nBo: ok\nLea: Bettina takes over as caretaker.",
         "The crane is booked for 10:30.\nThe crane driver comes at 11:15.",
         "We need 40 pallets.\nEDIT: not quay 3 but quay 5, the harbour master moved us.",
+        "Lea: The fee is 30 euros.\nBo: Update: the parking fee is 5 euros.",
         "# 2026-05-04 Diary\n\nThe choir visited Porto.\n\n# 2026-06-01 Diary\n\nThe choir visited Rome.",
     ],
 )

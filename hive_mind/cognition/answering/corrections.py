@@ -1,0 +1,291 @@
+"""Corrections: which statement of a conversation, a thread or minutes says anew what an earlier one said.
+
+Three things show it. It follows the other one, and its words say that they correct what was said last ("No, on Sunday now."). Or
+it names what it is about and puts another value of the same kind in the place of one further up: `_PUT_ANEW` has those kinds. Or
+both say the same of the same thing, but for the value, which is for `hive.trust.contradiction` to see.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import product
+
+from hive_mind.hive.trust.contradiction import corrects
+from hive_mind.memory.disputes import order_said
+from hive_mind.model.evidence import Statement, said_of
+from hive_mind.model.fact import Fact
+from hive_mind.model.query import Hit
+from hive_mind.ornament import ornament
+from hive_mind.ranking.tokens import terms_in
+from hive_mind.regex import regex
+
+# "Sorry", "I was wrong", in other languages.
+_EXCUSE = (
+    r"sorry|entschuldig\w*|pardon|désolée?|perd[oóã]n\w*|disculp\w*|scus\w*|desculp\w*|przepraszam|извини\w*|прости\w*|пардон|"
+    r"виба\w*|förlåt|undskyld|beklager|promiň\w*|scuze|bocsánat\w*|anteeksi|συγγνώμη|ich habe mich (?:geirrt|vertan)|"
+    r"me equivoqué|je me suis trompée?|mi sono sbagliat[oa]|enganei-me|me enganei|pomyliłam? się|(?:я )?(?:ошиб|помили)\w+|"
+    r"spletla? jsem se|ik vergiste me|jag hade fel|jeg tog fejl|jeg tok feil|am greșit|yanıldım|tévedtem|erehdyin"
+)
+_NO = "no|nein|non|nee|não|nej|nie|нет|hayır|nu|όχι|لا|नहीं|wait|update|edit"
+# "No, it is 9443 now."
+_OPENER = regex(
+    # "No parking" and "wait ten minutes" correct nothing.
+    r"^(?:(?:(?:update|edit(?:ed)?|correction|korrektur|nachtrag|corrección|correzione)"
+    r"(?:\s(?:\d{1,2}[:.]\d\d|\d{4}-\d\d-\d\d)){1,2}(?=\s?[:,–-])|"
+    rf"(?:{_NO})\b(?=\s?[,.:;!–-]|\s+(?:it|that|they|he|she|we|i|sorry|sono|è|es|son|c['’]est)\b|\s*$)|nope|correction|korrektur|"
+    r"corrección|correzione|actually|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|"
+    rf"quise decir|not any ?more|nicht mehr|ya no|non più|niet meer|{_EXCUSE})\b(?:[,.:;! –-]{{1,3}}(?:to say )?|$))+",
+    re.IGNORECASE,
+)
+_DENIED = regex(rf"(?:{_NO})\b", re.IGNORECASE)
+_NOW = (
+    r"\b(?:now|instead|jetzt|inzwischen|nun|stattdessen|maintenant|désormais|ahora|adesso|ora|agora|teraz|теперь|сейчас|artık|şimdi|"
+    r"acum|τώρα|الآن|nu)\b"
+)
+_CORRECTING = regex(
+    rf"^(?:it|he|she|they|that|es|er|sie|das|il|elle|ce|c['’]est|est[áa]|lo|è|é)\b[^.!?]{{0,60}}{_NOW}|"
+    r"^(?:the|die|der|le|la|el|il|o|a) (?:number|figure|total|date|price|zahl|summe|nombre|número) (?:was|is|war|ist|era|es)\b|"
+    rf"^(?:ahora|jetzt|maintenant|now|ora|agora)\b|^it (?:has )?(?:moved|changed) to\b",
+    re.IGNORECASE,
+)
+_NOW_SAID = regex(rf"\s{_NOW}", re.IGNORECASE)
+_CHANGED = regex(
+    r"\b(?:moved|changed|switched|renamed|postponed|rescheduled|replaced|slip(?:s|ped)|delayed|pushed|brought forward|"
+    r"no longer)\b",
+    re.IGNORECASE,
+)
+# A sentence is about the words in front of it.
+_VERB = regex(
+    r"[:?!;]|\b(?:is|are|was|were|has|have|moved?|moves|changed?|switched|renamed|postponed|rescheduled|replaced|slip(?:s|ped)|delayed|pushed|brought|now|instead|ist|"
+    r"sind|est|sont|es|son|è|sono)\b",
+    re.IGNORECASE,
+)
+_SENTENCE_END = regex(r"(?<=[.!?])\s+")
+_SENTENCES_MAX = 4
+# "We moved it, the database runs on db-9." Other words before a comma may say when or where.
+_LEAD = regex(r"^(?:i|we|they|he|she|ich|wir|sie|je|nous|on)\b[^,.:;]{2,40}[,:;] (?=\w)", re.IGNORECASE)
+# "Thu: 12-20" says nothing of Friday: who speaks says a few words.
+_LABEL = regex(r"^[^\W\d_][\w .'’-]{0,40}: (?=[^\W\d_]\S*\s\S+\s)")
+# A question and its answer are one fact.
+_SAID_BEHIND = regex(r"^[^?\n]{1,300}\?\s+[^\W\d_][\w .'’-]{0,40}: ")
+# "8 April: …" says when, and not of what.
+_STAMP = regex(
+    r"^\W{0,3}(?:[^\W\d_]{2,12}[.,]? ){0,2}\d{1,4}[^\s:]{0,12}(?: [^\W\d_]{3,12}\.?)?(?: \d{4})?,?(?: \d{1,2}[:.]\d\d)?\s?[:–-]\s"
+)
+_SUBJECT = regex(
+    r"(?:the|our|de|het|der|die|das|la|le|les|el|los|las|il|lo|gli|os?|as?)\s(?P<noun>[^\W\d_]{3,40})\b", re.IGNORECASE
+)
+_FIGURE = regex(r"\d")
+_VALUE = regex(r"\d|(?<=\w )[^\W\d_a-z]")
+# Notes of this kind are about something further up, and name it.
+_NOTED = regex(r"(?:update|edit(?:ed)?|correction|korrektur|nachtrag|corrección|correzione)\b", re.IGNORECASE)
+_POINTING = regex(r"\b(?:it|its|that|this|they|he|she|es|er|sie|das|il|elle|ce|lo|lui)\b", re.IGNORECASE)
+# "Not quay 3 but quay 5"
+_INSTEAD = regex(
+    r"\b(?:not\s(?:(?:on|at|in|to|the)\s){0,2}(?P<en>[^,.;:!?]{2,40}?),?\sbut|nicht\s(?:(?:am|um|an|in|der|die|das)\s){0,2}"
+    r"(?P<de>[^,.;:!?]{2,40}?),?\ssondern|no\s(?:(?:el|la|en|a)\s){0,2}(?P<es>[^,.;:!?]{2,40}?),?\ssino|"
+    r"(?:pas|non)\s(?:(?:le|la|au|à|il)\s){0,2}(?P<fr>[^,.;:!?]{2,40}?),?\s(?:mais|ma))\s",
+    re.IGNORECASE,
+)
+_TAKEN_OVER = regex(r"\b(?:takes?|took) over (?:as|from|for) (?P<role>[^,.;:!?]{2,60})", re.IGNORECASE)
+_PLACED = regex(
+    rf"(?P<thing>[^,.;:!?]{{2,60}}?)\s(?:is|are|stands?|lies?|hangs?|lives?|sits?|ist|liegt|steht|hängt|wohnt|est|"
+    r"se trouve|está|è|si trova)"
+    rf"(?:\s(?:{_NOW}|kept|stored))?\s(?:in|on|at|under|with|behind|by|near|above|below|inside|next\sto|im|am|auf|unter|bei|beim|hinter|"
+    r"neben|dans|sur|sous|chez|en|con|bajo|sobre|sotto|nel|nella|sul|sulla|da)\s",
+    re.IGNORECASE,
+)
+_KEYED = regex(r"(?P<key>[^\W\d_][^:\n]{2,40}):\s\S")
+_IS = regex(r"\s?(?::|=|\s(?:is|are|ist|sind|est|sont|es|son|è|sono)\b)", re.IGNORECASE)
+_AMOUNT = regex(r"(?P<figure>\d{1,9}(?:[.,]\d{1,9}){0,3})\s?(?P<unit>[^\W\d_]{1,12}|[%€$£])(?![\w-])")
+# One day or hour may be put in the place of another.
+_WHEN = regex(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|"
+    r"vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m|"
+    r"\d{1,2}(?:[.:]\d\d)?\sUhr)\b",
+    re.IGNORECASE,
+)
+_TELLING_LETTERS_MIN = 4
+_PAST = regex(r"\b(?:was|were|had|did|went|got|made|took|gave|came|saw|said|met|[a-z]{2,30}ed)\b", re.IGNORECASE)
+_DAY_CHARACTERS = len("2026-05-04")
+
+
+class _Words:
+    """A fact without its speaker, as words that may correct others or be corrected."""
+
+    def __init__(self, fact: Fact) -> None:
+        # "Correction: …" is no label.
+        self.said = fact.content if _OPENER.match(fact.content) else _LABEL.sub("", fact.content, count=1)
+        self.key = match["key"] if (match := _KEYED.match(fact.content)) else ""
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return terms_in(self.told)
+
+    @cached_property
+    def told(self) -> str:
+        """Without what says that it corrects. The time behind "Update", or in front of an entry, is when that is said."""
+        return _STAMP.sub("", _OPENER.sub("", self.said), count=1)
+
+    @cached_property
+    def puts_right(self) -> bool:
+        """Whether it says that it corrects; to change may also be what happened."""
+        return _OPENER.match(self.said) is not None or _NOW_SAID.search(self.said) is not None
+
+    @cached_property
+    def changes(self) -> bool:
+        return self.puts_right or _CHANGED.search(self.said) is not None
+
+    @cached_property
+    def subject(self) -> list[str]:
+        """The terms in front of its verb that tell what it is about."""
+        ahead = _WHEN.sub("", _VERB.split(self.told, maxsplit=1)[0])
+        return [term for term in terms_in(ahead) if len(term) >= _TELLING_LETTERS_MIN]
+
+    @cached_property
+    def place_of(self) -> frozenset[str]:
+        """The terms of what it says where it is."""
+        return terms_in(match["thing"]) if (match := _PLACED.match(self.told)) else frozenset()
+
+    @cached_property
+    def amounts(self) -> dict[str, str]:
+        """The figure of each unit."""
+        return {match["unit"].casefold(): match["figure"] for match in _AMOUNT.finditer(self.told)}
+
+    @cached_property
+    def times(self) -> set[str]:
+        """Days and hours."""
+        return set(map(str.casefold, _WHEN.findall(self.told)))
+
+
+def _in_its_stead(later: _Words, earlier: _Words) -> bool:
+    """ "Not quay 3 but quay 5"."""
+    values = [next(filter(None, match.groups())) for match in _INSTEAD.finditer(later.said)]
+    is_opened = _OPENER.match(later.said) is not None
+    return any((is_opened or _FIGURE.search(value)) and terms_in(value) <= terms_in(earlier.said) for value in values)
+
+
+def _takes_over(later: _Words, earlier: _Words) -> bool:
+    """ "Ana takes over as the keeper of the key"."""
+    match = _TAKEN_OVER.search(later.said)
+    return match is not None and terms_in(match["role"]) <= terms_in(earlier.said)
+
+
+def _fills_field(later: _Words, earlier: _Words) -> bool:
+    """ "Night shift is Ewa and Pavel", where "Night shift" is a field."""
+    place = later.told.casefold().find(earlier.key.casefold()) if earlier.key and later.changes else -1
+    return place >= 0 and _IS.match(later.told, place + len(earlier.key)) is not None
+
+
+def _lays_elsewhere(later: _Words, earlier: _Words) -> bool:
+    """ "The key is now under the mat"."""
+    return later.puts_right and bool(later.place_of) and later.place_of == earlier.place_of
+
+
+def _measures_anew(later: _Words, earlier: _Words) -> bool:
+    """ "Update: the fee of the fair is 5 euros"."""
+    is_same = later.puts_right and bool(later.subject) and earlier.terms.issuperset(later.subject)
+    return is_same and any(earlier.amounts.get(unit, figure) != figure for unit, figure in later.amounts.items())
+
+
+def _times_anew(later: _Words, earlier: _Words) -> bool:
+    """ "The crane moved: 11:15"."""
+    if not (later.changes and earlier.times and later.times - earlier.times and earlier.terms.issuperset(later.subject)):
+        return False
+    return bool(later.subject) or (later.puts_right and bool(later.times & earlier.times))
+
+
+_PUT_ANEW: Sequence[Callable[[_Words, _Words], bool]] = (
+    _in_its_stead,
+    _takes_over,
+    _fills_field,
+    _lays_elsewhere,
+    _measures_anew,
+    _times_anew,
+)
+
+
+@ornament(lambda hits: list(hits))
+def later_first(hits: Sequence[Hit]) -> list[Hit]:
+    """Where a conversation, a thread or minutes say something anew, the later statement stands ahead of the one it replaces."""
+    placed: list[Hit] = []
+    for hit in hits:
+        place = next((number for number, earlier in enumerate(placed) if replaces(hit.fact, earlier.fact)), len(placed))
+        placed.insert(place, hit)
+    return placed
+
+
+def corrections_of(hits: Sequence[Hit], candidates: Iterable[Hit]) -> list[Hit]:
+    """The candidates that correct one of the hits in words that say nothing without it: "No, on Monday now."."""
+    ids = {hit.fact.id for hit in hits}
+    left = (hit for hit in candidates if hit.fact.id not in ids and hit.fact.before)
+    return [hit for hit in left if any(_corrects_last(hit.fact, told.fact) or _puts_anew(hit.fact, told.fact) for told in hits)]
+
+
+def replaces(later: Fact, earlier: Fact) -> bool:
+    """Whether a fact says anew what one of the same source said before, or what it answers."""
+    if _corrects_last(later, earlier) or _puts_anew(later, earlier):
+        return True
+    if not _is_behind(later, earlier):
+        return False
+    is_newer = _is_of_later_day(later, earlier)
+    return corrects(Statement(**said_of(later)), Statement(**said_of(earlier)), is_marked=is_newer) or any(
+        corrects(clause, former, is_marked=is_marked)
+        for (clause, is_marked), (former, _) in product(_clauses(later), list(_clauses(earlier)))
+    )
+
+
+def _is_behind(later: Fact, earlier: Fact) -> bool:
+    return not set(later.sources).isdisjoint(earlier.sources) and order_said(later, earlier) > 0
+
+
+def _puts_anew(later: Fact, earlier: Fact) -> bool:
+    if not _is_behind(later, earlier):
+        return False
+    words, former = _Words(later), _Words(earlier)
+    return any(puts_anew(words, former) for puts_anew in _PUT_ANEW)
+
+
+def _corrects_last(later: Fact, earlier: Fact) -> bool:
+    """Whether a fact follows another, or answers it, and gives another value in its place."""
+    words, former = _Words(later), _Words(earlier).said
+    message = _SAID_BEHIND.sub("", words.said, count=1)
+    # "No" answers the question that it stands behind.
+    is_opened = _OPENER.match(message) is not None and not (message != words.said and _DENIED.match(message))
+    if former not in later.before or _INSTEAD.search(message):
+        return False
+    if not (is_opened or _CORRECTING.search(_LEAD.sub("", message, count=1))):
+        return False
+    # "No, the move is on Friday" behind a word about keys corrects an earlier one.
+    subject = _SUBJECT.match(_OPENER.sub("", message))
+    if subject and subject["noun"].casefold() not in former.casefold() and not _CORRECTING.match(message):
+        return False
+    if _WHEN.search(message) and not _WHEN.search(_OPENER.sub("", former)) and not _VALUE.search(_WHEN.sub("", message)):
+        # Another day is none in the place of wine.
+        return False
+    if _NOTED.match(message) and not _POINTING.search(message) and not _is_about(words, terms_in(former)):
+        return False
+    return bool((_VALUE if is_opened or not _FIGURE.search(former) else _FIGURE).search(message))
+
+
+def _is_about(words: _Words, terms: frozenset[str]) -> bool:
+    """Whether all that a note is about is among these terms, or any of it where it has no verb."""
+    return terms.issuperset(words.subject) if _VERB.search(words.told) else not words.terms.isdisjoint(terms)
+
+
+def _clauses(fact: Fact) -> Iterator[tuple[Statement, bool]]:
+    """The sentences of a fact as statements of their own, without words that say only that they correct; and whether they do."""
+    said = said_of(fact)
+    for sentence in _SENTENCE_END.split(_Words(fact).said)[:_SENTENCES_MAX]:
+        clause = _NOW_SAID.sub("", _OPENER.sub("", sentence))
+        is_marked = clause != sentence or _CHANGED.search(sentence) is not None
+        for text in {clause, _LEAD.sub("", clause, count=1)}:
+            yield Statement(**{**said, "content": text}), is_marked
+
+
+def _is_of_later_day(later: Fact, earlier: Fact) -> bool:
+    """Whether minutes of a later day say what holds. What happened did so on each of the days."""
+    if later.speaker or earlier.speaker or min(len(later.said_at), len(earlier.said_at)) < _DAY_CHARACTERS:
+        return False
+    is_later = later.said_at[:_DAY_CHARACTERS] > earlier.said_at[:_DAY_CHARACTERS]
+    return is_later and not any(_PAST.search(fact.content) for fact in (later, earlier))
