@@ -31,7 +31,7 @@ from hive_mind.model.bounds import BOUNDS
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Sharing, is_about
 from hive_mind.model.gathered import EvidenceColumns, Gathered, Pool, Probe, SearchResult
-from hive_mind.model.query import Hit, Query
+from hive_mind.model.query import LIMIT, Hit, Query
 from hive_mind.ornament import ornament
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import Compacting, FactIndex
@@ -166,7 +166,7 @@ class Asking:
         """The best candidates as facts, best first, after a second look where one is wanted. Raises `BackendError`."""
         gathered = reduce(Gathered.with_more, [part.gathered for part in ranking.passed], ranking.candidates.gathered)
         for _ in range(_FETCHES_MAX):
-            ranked = ranking.best(self.look.count)
+            ranked = ranking.best(max(self.look.count, LIMIT))
             ids_missing = [document.id for document in ranked if document.id not in self.facts]
             self.facts.update(await self._facts(ids_missing, self.holders))
             # Its holder may only have been out of reach: before it counts as gone, all possible holders are asked.
@@ -176,15 +176,14 @@ class Asking:
                 break
             rows = [row for row, fact_id in enumerate(ranking.candidates.pool.ids) if fact_id not in ids_gone]
             ranking = replace(ranking, candidates=_only(ranking.candidates, rows), first=())
-        hits, note = await self.look.at(
-            [_hit(self.facts[document.id], document) for document in ranked if document.id in self.facts]
-        )
-        return SearchResult(await self._shown(hits), gathered, note=note)
+        best = [_hit(self.facts[document.id], document) for document in ranked if document.id in self.facts]
+        hits, note = await self.look.at(best[: self.look.count])
+        return SearchResult(await self._shown(hits, best), gathered, note=note)
 
-    async def _shown(self, hits: Sequence[Hit]) -> list[Hit]:
+    async def _shown(self, hits: Sequence[Hit], further: Sequence[Hit]) -> list[Hit]:
         """The hits as a reader gets them: former facts after their successors, each with the facts that contradict it."""
         held_away = [fact for hit in hits if isinstance(fact := self.facts[hit.fact.id], HiveFact)]
-        shown_hits = with_rivals(after_successors(hits), await self._rivals(held_away))
+        shown_hits = with_rivals(after_successors(hits), await self._rivals(held_away), further)
         return likeliest_first(shown_hits, await self._votes(shown_hits))
 
     @ornament(lambda *_: {})

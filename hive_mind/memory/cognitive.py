@@ -111,8 +111,8 @@ class CognitiveMemory:
             is_named = search.method == "hybrid" and awake.recall.names_exactly(search)
             vector = None if is_named else await self.query_vector(awake, search)
             await self.look_back(awake, search)
-            hits, note = await look.at(awake.recall.search(look.query, vector, look.count))
-            return SearchResult(with_rivals(after_successors(hits), {}), note=note, searched=awake.recall.searched(search))
+            hits, note = await look.at((best := awake.recall.search(look.query, vector, max(look.count, LIMIT)))[: look.count])
+            return SearchResult(with_rivals(after_successors(hits), {}, best), note=note, searched=awake.recall.searched(search))
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
         """Current facts, newest first."""

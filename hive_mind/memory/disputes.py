@@ -26,11 +26,11 @@ _CHARACTERS_SHOWN_MAX = 120
 
 
 @ornament(lambda hits, *_: list(hits))
-def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> list[Hit]:
-    """The hits, each with the other facts it can't be true beside: those among the hits, and those `named` by its id."""
+def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]], further: Iterable[Hit] = ()) -> list[Hit]:
+    """The hits, each with the other facts it can't be true beside: among them and the `further` ones, and `named` by its id."""
     found: defaultdict[str, dict[str, Fact]] = defaultdict(dict)
     about: defaultdict[str, list[Fact]] = defaultdict(list)
-    for hit in hits[:_COMPARED_MAX]:
+    for hit in [*hits, *further][:_COMPARED_MAX]:
         if hit.fact.is_current and hit.fact.concept:
             about[canonical(hit.fact.concept).casefold()].append(hit.fact)
     for fact, other_fact in chain.from_iterable(_conflicting(facts) for facts in about.values() if len(facts) > 1):

@@ -81,7 +81,8 @@ def _differ_in_place(one: Wording, former: Wording) -> bool:
     shared = former.subject if former.predicate else former.words & one.words
     # The parking fee is another one than the fee.
     adds_subject = bool(former.predicate and one.subject - former.words)
-    is_same_thing = (bool(shared) and shared <= one.words and not adds_subject) or bool(former.predicate and former.predicate == one.predicate)
+    is_same_subject = bool(shared) and shared <= one.words and not adds_subject
+    is_same_thing = is_same_subject or bool(former.predicate and former.predicate == one.predicate)
     lost, gained = len(former.words - one.words), len(one.words - former.words)
     return is_same_thing and 0 < lost <= max(1, len(former.words) // 2) and 0 < gained <= max(2, len(one.words) // 2)
 

@@ -104,8 +104,9 @@ async def test_a_fact_that_does_not_arrive_is_asked_for_again_before_it_counts_a
         before = await found(bo, "pump red", 3)
         hive.fetch = lossy
         assert await found(bo, "pump red", 3) == before
-        assert [len(asked) for asked in wanted] == [3, 1]
-        assert wanted[1] == [(wanted[0][0][0], "")]
+        # With the two that are compared with what is shown.
+        assert [len(asked) for asked in wanted] == [3, 3]
+        assert (wanted[0][0][0], "") in wanted[1]
 
 
 async def test_lists_are_newest_first_and_as_long_as_asked_for():
