@@ -163,7 +163,7 @@ def _steps(matcher: Matcher, how: str, text: str) -> int:
 MADE = {
     "cognition/answering/aliases.py:_replaced",
     "cognition/answering/answer_forms.py:_pattern",
-    "cognition/answering/definition.py:may_define",
+    "cognition/answering/things.py:may_define",
     "cognition/answering/measures.py:_pattern",
     "cognition/iso.py:compiled",
     "control/manifests/expansion.py:platform_findings",

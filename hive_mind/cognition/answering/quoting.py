@@ -18,13 +18,11 @@ from hive_mind.cognition.answering.answer_forms import form_of, lacks_form
 from hive_mind.cognition.answering.calibration import LEAST_ODDS
 from hive_mind.cognition.answering.corrections import corrections_of, later_first, replaces
 from hive_mind.cognition.answering.counterparts import about_what_is_named, lacks_half
-from hive_mind.cognition.answering.definition import defining_bonus
 from hive_mind.cognition.answering.headings import dated, is_title, notes_around, opening_bonus
 from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_listed, parts_of
 from hive_mind.cognition.answering.likelihood import FACTS_MIN, MANY, likelihoods, prior_of
 from hive_mind.cognition.answering.other_languages import REASON, asks_why
 from hive_mind.cognition.answering.question_terms import QuestionTerms, asked_of
-from hive_mind.cognition.answering.records import key_in
 from hive_mind.cognition.answering.relevance import (
     Judgement,
     RelevanceSettings,
@@ -35,6 +33,7 @@ from hive_mind.cognition.answering.relevance import (
     tells_deed,
 )
 from hive_mind.cognition.answering.subject import only_asks
+from hive_mind.cognition.answering.things import defining_bonus, key_in
 from hive_mind.cognition.answering.wordings import REFERRING, measured_in, met_in
 from hive_mind.cognition.extraction.sentences import is_note
 from hive_mind.cognition.extraction.separated import is_record, message_of

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, answering_names, as_written, described_in
 from hive_mind.cognition.answering.answer_forms import form_of, holds_distinctive, lacks_form, may_answer
 from hive_mind.cognition.answering.counterparts import about_what_is_named
-from hive_mind.cognition.answering.definition import may_define
 from hive_mind.cognition.answering.headings import VERSION, dated, headings_of, projects_named, titles_of, unsaid, value_of
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.measures import counted_in
@@ -26,7 +25,6 @@ from hive_mind.cognition.answering.question_terms import (
     priced_in,
     qualifiers_in,
 )
-from hive_mind.cognition.answering.records import is_field_asked, key_in
 from hive_mind.cognition.answering.subject import (
     ends_asking,
     name_in_fact,
@@ -37,6 +35,7 @@ from hive_mind.cognition.answering.subject import (
     said_in,
     stated,
 )
+from hive_mind.cognition.answering.things import is_field_asked, key_in, may_define
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
     SPANS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.definition import defining_bonus, may_define
+from hive_mind.cognition.answering.things import defining_bonus, may_define
 from tests.unit.cognition.reading import hit
 
 
