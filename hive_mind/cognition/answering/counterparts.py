@@ -116,6 +116,10 @@ _LETTERS_MIN, _LINK_MAX, _FEW_MAX = 3, 2, 12
 _AUXILIARIES = frozenset("do does did can could will would must should may might shall".split())
 _LABEL = regex(r"[A-Z]|\d{1,6}")
 _LABELLED, _BEHIND = "#", ">"
+# "Tower d"; "a" is one only where nothing can follow it, and other languages have words of a letter.
+_LETTERED = regex(
+    r"(?<![\w'’-])([A-Za-z]{3,20}) ([b-hj-z]|a(?=\W*$|\W\s|\s(?:is|are|was|has|had|does|did|can|will)\b))(?!\w|['’.&/+-]\w|[’'])"
+)
 _KIND_ASKED = regex(
     r"(?:[Ww]hich|[Ww]hat) (?P<mark>[a-z]{3,40}) (?P<thing>[a-z]{3,40}) "
     rf"(?:{'|'.join(sorted(_AUXILIARIES))}|is|are|has|have)\b"
@@ -126,6 +130,8 @@ _NO_STOPS = str.maketrans(dict.fromkeys("?!.,;:()", " "))
 @ornament(lambda *_: False)
 def is_of_another(question: str, fact: Fact) -> bool:
     """Whether a fact tells what is asked of one thing about another one of its kind."""
+    if _is_of_other_letter(question, fact):
+        return True
     terms = asked_of(question)
     words, things = terms.words - terms.kinds, set(_marked_things(question))
     # Of "Which graphics card does …": a data card is another one.
@@ -144,6 +150,13 @@ def is_of_another(question: str, fact: Fact) -> bool:
         for mark, thing in things
         if mark in words and not is_stated(mark, around) and not (is_elsewhere and likeness(mark, around))
     )
+
+
+def _is_of_other_letter(question: str, fact: Fact) -> bool:
+    """Whether a fact tells of "tower b" alone, and "tower d" is asked about: a small letter is no term."""
+    lettered = _LETTERED.findall(question) if is_english(question) else []
+    told = {thing.casefold() for thing, _ in _LETTERED.findall(fact.content)} if lettered else set()
+    return any(thing.casefold() in told and letter not in _WORD.findall(fact.content) for thing, letter in lettered)
 
 
 def _is_other(mark: str, thing: str, question: str, fact: Fact, around: frozenset[str]) -> bool:

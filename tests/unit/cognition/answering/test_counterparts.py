@@ -27,6 +27,9 @@ from tests.unit.cognition.reading import hit
         ("The spring fair brought 2,100 visitors.", "How many visitors did the autumn fair bring?"),
         ("The library card is described in the yearbook.", "Which parking card does the yearbook describe?"),
         ("Ward 3 has 20 beds.", "How many beds does ward 4 have?"),
+        ("The keeper of tower b is Ivo.", "Who is the keeper of tower d?"),
+        ("The keeper of tower b is Ivo.", "Who is the keeper of tower a?"),
+        ("Tower a is kept by Ivo.", "Who keeps tower b?"),
     ],
 )
 def test_a_fact_about_another_one_of_the_kind_is_told_apart(content: str, question: str):
@@ -51,6 +54,11 @@ def test_a_fact_about_another_one_of_the_kind_is_told_apart(content: str, questi
         ("It has caught up when the lag is below 30 seconds.", "How long does the feeder need to catch up?"),
         ("Catholics killed thousands of Huguenots.", "Which group killed thousands of Huguenots?"),
         ("The mill on the lake is old.", "What is on the menu?"),
+        ("The keeper of tower d is Ivo.", "Who is the keeper of tower d?"),
+        ("Tower a and b are kept by Ivo.", "Who keeps tower b?"),
+        ("Who keeps it is a secret of the tower.", "Who keeps tower b?"),
+        ("Lisa's plan b failed.", "Is plan b what Lisa's team wants?"),
+        ("La torre y el faro son de Ivo.", "¿De quién es la torre a?"),
     ],
 )
 def test_other_facts_are_not(content: str, question: str):
