@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import product
 
+from hive_mind.cognition.answering.wordings import bent_terms, leaning, likeness
+from hive_mind.cognition.temporal import DAYS_ELSEWHERE
 from hive_mind.hive.trust.contradiction import corrects
 from hive_mind.memory.disputes import order_said
 from hive_mind.model.evidence import Statement, said_of
 from hive_mind.model.fact import Fact
+from hive_mind.model.ids import UNSPACED
 from hive_mind.model.query import Hit
 from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in
@@ -27,19 +30,51 @@ _EXCUSE = (
     r"spletla? jsem se|ik vergiste me|jag hade fel|jeg tog fejl|jeg tok feil|am greșit|yanıldım|tévedtem|erehdyin"
 )
 _NO = "no|nein|non|nee|não|nej|nie|нет|hayır|nu|όχι|لا|नहीं|wait|update|edit"
+# "Correction:" in other languages, and "moved", "postponed".
+_CORRECTION_ELSEWHERE = (
+    r"nachtrag|korrektur|änderung|rectificatif|correction|changement|rectificaci[óo]n|correcci[óo]n|cambio|"
+    r"correzione|rettifica|modifica|"
+    r"correção|retificação|alteração|correctie|wijziging|rättelse|ändring|rettelse|ændring|endring|korjaus|muutos|"
+    r"zmiana|poprawka|korekta|"
+    r"sprostowanie|oprava|změna|исправление|поправка|изменение|виправлення|зміна|düzeltme|değişiklik|corectare|"
+    r"corecție|schimbare|"
+    r"javítás|módosítás|διόρθωση|αλλαγή|koreksi|perubahan|đính chính|thay đổi|تصحيح|تعديل|תיקון|שינוי|更正|訂正|变更|"
+    r"変更|정정|변경"
+)
+_MOVED_ELSEWHERE = (
+    r"\b(?:verlegt|verschoben|geändert|vorgezogen|umgezogen|report[ée]e?s?|repoussée?s?|avancée?s?|déplacée?s?|"
+    r"décalée?s?|changée?s?|"
+    r"aplaz\w{1,6}|pospue\w{1,5}|trasladad[oa]s?|movid[oa]s?|cambi(?:ó|ad[oa]s?)|adelantad[oa]s?|spostat[oaie]|rinviat[oaie]|"
+    r"anticipat[oaie]|cambiat[oaie]|adiad[oa]s?|mudad[oa]s?|mudou|transferid[oa]s?|antecipad[oa]s?|verzet|verplaatst|"
+    r"uitgesteld|verschoven|"
+    r"flytt\w{1,4}|ändra\w{1,2}|endret|ændret|utsatt|udsat|siirty\w{1,6}|siirret\w{1,5}|przesuni\w{2,6}|"
+    r"przeni\w{3,8}|przełoż\w{2,5}|"
+    r"zmieni\w{2,5}|přesu\w{2,7}|přesou\w{2,5}|posunu\w{1,5}|odlož\w{2,5}|změn\w{2,4}|перен[её]с\w{0,6}|отлож\w{2,6}|"
+    r"сдвину\w{2,5}|"
+    r"измен\w{2,6}|переніс\w{0,4}|перенес\w{2,6}|змін\w{2,6}|ertelen\w{2,5}|taşın\w{2,5}|alındı|değişti\w{0,4}|"
+    r"mutat\w{0,2}|amânat\w{0,2}|"
+    r"schimbat\w{0,2}|halaszt\w{2,6}|elhalaszt\w{2,6}|áthelyez\w{2,6}|módosul\w{1,4}|μεταφέρ\w{2,7}|αναβλ\w{2,7}|"
+    r"άλλαξ\w{1,3}|dipindah\w{0,5}|"
+    r"diundur\w{0,3}|diubah|تأجيل|تأجل\w{0,2}|تغيير|نقل\w{0,2}|נדח\w{1,3}|הועבר\w{0,2}|שונ\w{1,2})\b|改[到为成在期]|"
+    r"推迟|延期|提前|变更|変更|"
+    r"延期|移動|변경|연기|옮[겨긴]|\b(?:dời|chuyển|hoãn|đổi) (?:sang|đến|lại)\b|เลื่อน|ย้าย"
+)
 # "No, it is 9443 now."
 _OPENER = regex(
     # "No parking" and "wait ten minutes" correct nothing.
     r"^(?:(?:(?:update|edit(?:ed)?|correction|korrektur|nachtrag|corrección|correzione)"
     r"(?:\s(?:\d{1,2}[:.]\d\d|\d{4}-\d\d-\d\d)){1,2}(?=\s?[:,–-])|"
-    rf"(?:{_NO})\b(?=\s?[,.:;!–-]|\s+(?:it|that|they|he|she|we|i|sorry|sono|è|es|son|c['’]est)\b|\s*$)|nope|correction|korrektur|"
+    rf"(?:{_CORRECTION_ELSEWHERE})(?=\s?[:：])|"
+    rf"(?:{_NO})\b(?=\s?[,.:;!–-]|\s+(?:it|that|they|he|she|we|i|sorry|sono|è|es|son|c['’]est)\b|\s*$)|nope|"
+    rf"correction|korrektur|"
     r"corrección|correzione|actually|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|"
     rf"quise decir|not any ?more|nicht mehr|ya no|non più|niet meer|{_EXCUSE})\b(?:[,.:;! –-]{{1,3}}(?:to say )?|$))+",
     re.IGNORECASE,
 )
 _DENIED = regex(rf"(?:{_NO})\b", re.IGNORECASE)
 _NOW = (
-    r"\b(?:now|instead|jetzt|inzwischen|nun|stattdessen|maintenant|désormais|ahora|adesso|ora|agora|teraz|теперь|сейчас|artık|şimdi|"
+    r"\b(?:now|instead|jetzt|inzwischen|nun|stattdessen|maintenant|désormais|ahora|adesso|ora|agora|teraz|теперь|"
+    r"сейчас|artık|şimdi|"
     r"acum|τώρα|الآن|nu)\b"
 )
 _CORRECTING = regex(
@@ -51,13 +86,16 @@ _CORRECTING = regex(
 _NOW_SAID = regex(rf"\s{_NOW}", re.IGNORECASE)
 _CHANGED = regex(
     r"\b(?:moved|changed|switched|renamed|postponed|rescheduled|replaced|slip(?:s|ped)|delayed|pushed|brought forward|"
-    r"no longer)\b",
+    rf"no longer)\b|{_MOVED_ELSEWHERE}",
     re.IGNORECASE,
 )
 # A sentence is about the words in front of it.
 _VERB = regex(
-    r"[:?!;]|\b(?:is|are|was|were|has|have|moved?|moves|changed?|switched|renamed|postponed|rescheduled|replaced|slip(?:s|ped)|delayed|pushed|brought|now|instead|ist|"
-    r"sind|est|sont|es|son|è|sono)\b",
+    r"[:?!;]|\b(?:is|are|was|were|has|have|moved?|moves|changed?|switched|renamed|postponed|rescheduled|replaced|slip(?:s|ped)|"
+    r"delayed|pushed|brought|now|instead|ist|sind|wurden?|wird|werden|est|sont|a été|sera|es|son|se|ha|fue|será|è|"
+    r"sono|sarà|foi|é|fica|"
+    r"is|wordt|werd|blir|bliver|är|er|zosta\w{1,3}|jest|będzie|byl\w?|je|bude|oli|a fost|este|είναι)\b|"
+    rf"{_MOVED_ELSEWHERE}",
     re.IGNORECASE,
 )
 _SENTENCE_END = regex(r"(?<=[.!?])\s+")
@@ -78,7 +116,7 @@ _SUBJECT = regex(
 _FIGURE = regex(r"\d")
 _VALUE = regex(r"\d|(?<=\w )[^\W\d_a-z]")
 # Notes of this kind are about something further up, and name it.
-_NOTED = regex(r"(?:update|edit(?:ed)?|correction|korrektur|nachtrag|corrección|correzione)\b", re.IGNORECASE)
+_NOTED = regex(rf"(?:update|edit(?:ed)?|{_CORRECTION_ELSEWHERE})(?!\w)", re.IGNORECASE)
 _POINTING = regex(r"\b(?:it|its|that|this|they|he|she|es|er|sie|das|il|elle|ce|lo|lui)\b", re.IGNORECASE)
 # "Not quay 3 but quay 5"
 _INSTEAD = regex(
@@ -91,7 +129,8 @@ _TAKEN_OVER = regex(r"\b(?:takes?|took) over (?:as|from|for) (?P<role>[^,.;:!?]{
 _PLACED = regex(
     rf"(?P<thing>[^,.;:!?]{{2,60}}?)\s(?:is|are|stands?|lies?|hangs?|lives?|sits?|ist|liegt|steht|hängt|wohnt|est|"
     r"se trouve|está|è|si trova)"
-    rf"(?:\s(?:{_NOW}|kept|stored))?\s(?:in|on|at|under|with|behind|by|near|above|below|inside|next\sto|im|am|auf|unter|bei|beim|hinter|"
+    rf"(?:\s(?:{_NOW}|kept|stored))?\s(?:in|on|at|under|with|behind|by|near|above|below|inside|next\sto|im|am|auf|"
+    rf"unter|bei|beim|hinter|"
     r"neben|dans|sur|sous|chez|en|con|bajo|sobre|sotto|nel|nella|sul|sulla|da)\s",
     re.IGNORECASE,
 )
@@ -99,13 +138,27 @@ _KEYED = regex(r"(?P<key>[^\W\d_][^:\n]{2,40}):\s\S")
 _IS = regex(r"\s?(?::|=|\s(?:is|are|ist|sind|est|sont|es|son|è|sono)\b)", re.IGNORECASE)
 _AMOUNT = regex(r"(?P<figure>\d{1,9}(?:[.,]\d{1,9}){0,3})\s?(?P<unit>[^\W\d_]{1,12}|[%€$£])(?![\w-])")
 # One day or hour may be put in the place of another.
+_MONTH = "(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])"
 _WHEN = regex(
-    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|"
-    r"vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m|"
-    r"\d{1,2}(?:[.:]\d\d)?\sUhr)\b",
+    r"\b(?:(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|\d{1,2}:\d\d|"
+    r"\d{1,2}\s?[ap]\.?m|\d{1,2}(?:[.:]\d\d)?\sUhr)\b|"
+    rf"{_MONTH}[a-z]{{0,6}}\.? \d{{1,2}}\b|\d{{1,2}}(?:\.|st|nd|rd|th)? (?:of )?{_MONTH})",
+    re.IGNORECASE,
+)
+# Of days the beginning, which stays where their ending does not.
+_WHEN_ELSEWHERE = regex(
+    rf"\b(?:\d{{1,2}}\.? (?:d[ei] )?(?:{DAYS_ELSEWHERE})|{DAYS_ELSEWHERE}|(?:mån|tis|ons|tors|fre|lör|sön|man|tirs|"
+    rf"lør|søn|maan|dins|"
+    r"woens|donder|vrij|zater|zon)dag|(?:maanan|tiis|tors|perjan|lauan|sunnun)tai|(?:ال)?(?:اثنين|ثلاثاء|أربعاء|خميس|"
+    r"جمعة|سبت|أحد)|"
+    r"[בל]?יום (?:ראשון|שני|שלישי|רביעי|חמישי|שישי)|thứ (?:hai|ba|tư|năm|sáu|bảy)|chủ nhật)|"
+    r"[一二三四五六七八九十两\d]{1,3} ?[点點时時]|"
+    r"[月火水木金土日]曜|(?:周|星期|礼拜)[一二三四五六日天]|[월화수목금토일]요일|วัน(?:จันทร์|อังคาร|พุธ|พฤหัส|ศุกร์|"
+    r"เสาร์|อาทิตย์)",
     re.IGNORECASE,
 )
 _TELLING_LETTERS_MIN = 4
+_UNSPACED, _VERB_FIRST = regex(f"[{UNSPACED}]"), regex("[\u0590-\u06ff]")
 _PAST = regex(r"\b(?:was|were|had|did|went|got|made|took|gave|came|saw|said|met|[a-z]{2,30}ed)\b", re.IGNORECASE)
 _DAY_CHARACTERS = len("2026-05-04")
 
@@ -114,9 +167,10 @@ class _Words:
     """A fact without its speaker, as words that may correct others or be corrected."""
 
     def __init__(self, fact: Fact) -> None:
+        message = fact.content.removeprefix(f"{fact.speaker}: ")
         # "Correction: …" is no label.
-        self.said = fact.content if _OPENER.match(fact.content) else _LABEL.sub("", fact.content, count=1)
-        self.key = match["key"] if (match := _KEYED.match(fact.content)) else ""
+        self.said = message if _OPENER.match(message) else _LABEL.sub("", message, count=1)
+        self.key = match["key"] if (match := _KEYED.match(message)) else ""
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -138,9 +192,20 @@ class _Words:
 
     @cached_property
     def subject(self) -> list[str]:
-        """The terms in front of its verb that tell what it is about."""
-        ahead = _WHEN.sub("", _VERB.split(self.told, maxsplit=1)[0])
-        return [term for term in terms_in(ahead) if len(term) >= _TELLING_LETTERS_MIN]
+        """The terms in front of its verb that tell what it is about; in Arabic and Hebrew they may stand behind it."""
+        ahead, *behind = _VERB.split(self.told, maxsplit=1)
+        return self._telling(ahead) or [term for term in self._telling(*behind) if _VERB_FIRST.match(term)]
+
+    def _telling(self, text: str = "") -> list[str]:
+        for when in self._whens:
+            text = when.sub("", text)
+        return [term for term in terms_in(text) - bent_terms(text) if len(term) >= _TELLING_LETTERS_MIN or _UNSPACED.match(term)]
+
+    def is_about(self, subject: Iterable[str]) -> bool:
+        """Whether it has all of these terms, in whatever form; some of the pairs of characters that stand in for words."""
+        is_met = {term: term in self.terms or likeness(term, self.terms) > 0 for term in subject}
+        pairs = [term for term in is_met if _UNSPACED.match(term)]
+        return all(is_met[term] for term in is_met if term not in pairs) and (not pairs or any(map(is_met.get, pairs)))
 
     @cached_property
     def place_of(self) -> frozenset[str]:
@@ -155,7 +220,12 @@ class _Words:
     @cached_property
     def times(self) -> set[str]:
         """Days and hours."""
-        return set(map(str.casefold, _WHEN.findall(self.told)))
+        return {time.casefold() for when in self._whens for time in when.findall(self.told)}
+
+    @cached_property
+    def _whens(self) -> list[re.Pattern[str]]:
+        """Words of English begin as days elsewhere do."""
+        return [_WHEN] if leaning(self.told) > 0 else [_WHEN, _WHEN_ELSEWHERE]
 
 
 def _in_its_stead(later: _Words, earlier: _Words) -> bool:
@@ -184,13 +254,13 @@ def _lays_elsewhere(later: _Words, earlier: _Words) -> bool:
 
 def _measures_anew(later: _Words, earlier: _Words) -> bool:
     """ "Update: the fee of the fair is 5 euros"."""
-    is_same = later.puts_right and bool(later.subject) and earlier.terms.issuperset(later.subject)
+    is_same = later.puts_right and bool(later.subject) and earlier.is_about(later.subject)
     return is_same and any(earlier.amounts.get(unit, figure) != figure for unit, figure in later.amounts.items())
 
 
 def _times_anew(later: _Words, earlier: _Words) -> bool:
     """ "The crane moved: 11:15"."""
-    if not (later.changes and earlier.times and later.times - earlier.times and earlier.terms.issuperset(later.subject)):
+    if not (later.changes and earlier.times and later.times - earlier.times and earlier.is_about(later.subject)):
         return False
     return bool(later.subject) or (later.puts_right and bool(later.times & earlier.times))
 
@@ -215,11 +285,22 @@ def later_first(hits: Sequence[Hit]) -> list[Hit]:
     return placed
 
 
-def corrections_of(hits: Sequence[Hit], candidates: Iterable[Hit]) -> list[Hit]:
-    """The candidates that correct one of the hits in words that say nothing without it: "No, on Monday now."."""
+def corrections_of(hits: Sequence[Hit], candidates: Iterable[Hit], asked_about: frozenset[str] = frozenset()) -> list[Hit]:
+    """The candidates that correct one of the hits in words that say nothing without it: "No, on Monday now.".
+
+    One that names what it is about is left out where other terms are `asked_about`: the hit may say more than it corrects.
+    """
     ids = {hit.fact.id for hit in hits}
     left = (hit for hit in candidates if hit.fact.id not in ids and hit.fact.before)
-    return [hit for hit in left if any(_corrects_last(hit.fact, told.fact) or _puts_anew(hit.fact, told.fact) for told in hits)]
+    return [hit for hit in left if any(_belongs_to(hit.fact, told.fact, asked_about) for told in hits)]
+
+
+def _belongs_to(correction: Fact, fact: Fact, asked_about: frozenset[str]) -> bool:
+    if _corrects_last(correction, fact):
+        return True
+    terms = _Words(correction).terms
+    is_asked = not asked_about or any(term in terms or likeness(term, terms) > 0 for term in asked_about)
+    return is_asked and _puts_anew(correction, fact)
 
 
 def replaces(later: Fact, earlier: Fact) -> bool:

@@ -236,7 +236,8 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     best = chosen(terms, ranked, quotes_max, parts)
     judgements = {judged_hit.hit.fact.id: judged_hit for judged_hit in best}
     hits_chosen = [judged_hit.hit for judged_hit in best]
-    sources = tuple(later_first([*_with_reason(text, hits_chosen, now, searched), *corrections_of(hits_chosen, now)]))
+    corrections = corrections_of(hits_chosen, now, terms.words | terms.names | terms.identifiers)
+    sources = tuple(later_first([*_with_reason(text, hits_chosen, now, searched), *corrections]))
     quoted = [judgements.get(hit.fact.id) or Relevant(hit, _UNJUDGED, answers=True) for hit in sources]
     # By how much of the question it says, in these words or in others.
     shares = [max(judged_hit.found.share, min(1.0, judged_hit.hit.components.semantic or 0.0)) for judged_hit in quoted]

@@ -289,13 +289,21 @@ _DENIED = regex(r"(?:ca|do|does|did|is|are|was|were|wo|would|could|should|has|ha
 @remembered(64)
 def function_terms(question: str) -> frozenset[str]:
     """The terms of the little words of a question, as "can't", and of one in another language: "cuándo es la", "когда"."""
-    runs = [run for chunk in chunks_of(question) for run in _JOINT.split(chunk)]
-    leans = sum(LEANS.get(run, 0) for run in runs)
+    runs, leans = _runs(question), leaning(question)
     speaks_english = leans > 0 or (leans == 0 and not is_marked(question) and not asking_words(question))
     little_elsewhere = frozenset[str]() if speaks_english else _little_elsewhere()
     little = {term for run in runs if says_nothing(run, speaks_english) or run in little_elsewhere for term in tokenize(run)}
     done_by_asker = map(tokenize, _DONE_BY_ASKER.findall(question))
     return frozenset(little.union(filter(_DENIED.fullmatch, tokenize(question)), *done_by_asker))
+
+
+def leaning(text: str) -> int:
+    """How many more function words of English than of other languages a text has."""
+    return sum(LEANS.get(run, 0) for run in _runs(text))
+
+
+def _runs(text: str) -> list[str]:
+    return [run for chunk in chunks_of(text) for run in _JOINT.split(chunk)]
 
 
 @remembered(1)

@@ -117,6 +117,64 @@ async def test_what_is_about_another_thing_or_says_the_same_replaces_nothing(tex
     assert not replaces(facts[-1], facts[0])
 
 
+ELSEWHERE = [
+    "Die Sitzung ist am Freitag.\nDas Wetter ist gut.\nNachtrag: Die Sitzung wurde auf Montag verlegt.",
+    "Die Sitzung ist am 12. Mai.\nDas Wetter ist gut.\nDie Sitzung wurde auf den 19. Mai verschoben.",
+    "Mötet är den 3 maj.\nVi äter sedan.\nÄndring: mötet blir den 9 maj.",
+    "Montaż odbędzie się w środę.\nPogoda jest dobra.\nZmiana: montaż przesunięty na piątek.",
+    "会议在六点开始。\n天气很好。\n会议改到七点了。",
+    "Schůze je ve středu.\nPočasí je dobré.\nOprava: schůze se přesouvá na čtvrtek.",
+    "회의는 수요일에 있습니다.\n날씨가 좋습니다.\n회의가 금요일로 변경되었습니다.",
+    "Mødet er på mandag.\nVejret er godt.\nMødet er flyttet til onsdag.",
+    "La réunion est mardi.\nIl fait beau.\nLa réunion est reportée à jeudi.",
+    "La reunión es el martes.\nHace buen tiempo.\nLa reunión se aplaza al jueves.",
+    "La riunione è martedì.\nFa bel tempo.\nLa riunione è spostata a giovedì.",
+    "A reunião é na terça.\nO tempo está bom.\nA reunião foi adiada para quinta.",
+    "De vergadering is op dinsdag.\nHet weer is goed.\nDe vergadering is verzet naar donderdag.",
+    "Собрание во вторник.\nПогода хорошая.\nСобрание перенесли на четверг.",
+    "Збори у вівторок.\nПогода гарна.\nЗбори перенесено на четвер.",
+    "Kokous on tiistaina.\nSää on hyvä.\nKokous siirtyy torstaihin.",
+    "Toplantı salı günü.\nHava güzel.\nToplantı perşembe gününe ertelendi.",
+    "Ședința este marți.\nVremea e bună.\nȘedința a fost mutată joi.",
+    "Η συνάντηση είναι την Τρίτη.\nΟ καιρός είναι καλός.\nΗ συνάντηση μεταφέρθηκε την Πέμπτη.",
+    "الاجتماع يوم الثلاثاء.\nالطقس جميل.\nتم تأجيل الاجتماع إلى يوم الخميس.",
+    "הישיבה ביום שלישי.\nמזג האוויר טוב.\nהישיבה נדחתה ליום חמישי.",
+    "会議は火曜日です。\n天気がいいです。\n会議は木曜日に変更になりました。",
+    "Rapat diadakan hari Selasa.\nCuaca bagus.\nRapat dipindah ke hari Kamis.",
+    "Cuộc họp vào thứ ba.\nThời tiết đẹp.\nCuộc họp dời sang thứ năm.",
+    "Der Preis beträgt 30 Euro.\nDas Wetter ist gut.\nKorrektur: Der Preis beträgt 35 Euro.",
+    "Cena wynosi 30 zł.\nPogoda jest dobra.\nPoprawka: cena wynosi 35 zł.",
+    "Le prix est de 30 euros.\nIl fait beau.\nRectificatif : le prix est de 35 euros.",
+    "El precio es de 30 euros.\nHace sol.\nRectificación: el precio es de 35 euros.",
+    "Цена 30 рублей.\nПогода хорошая.\nИсправление: цена 35 рублей.",
+]
+
+
+@pytest.mark.parametrize("text", ELSEWHERE)
+async def test_people_move_and_correct_things_in_other_languages(text: str):
+    first, *_, last = await said(text)
+    assert replaces(last, first)
+    assert not replaces(first, last)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Die Sitzung ist am Freitag.\nDas Wetter ist gut.\nDas Konzert wurde auf Montag verlegt.",
+        "La réunion est mardi.\nIl fait beau.\nLe concert est reporté à jeudi.",
+        "Собрание во вторник.\nПогода хорошая.\nКонцерт перенесли на четверг.",
+        "会议在六点开始。\n天气很好。\n音乐会改到七点了。",
+        "Rapat diadakan hari Selasa.\nCuaca bagus.\nKonser dipindah ke hari Kamis.",
+        "Η συνάντηση είναι την Τρίτη.\nΟ καιρός είναι καλός.\nΗ συναυλία μεταφέρθηκε την Πέμπτη.",
+        "Der Preis beträgt 30 Euro.\nDas Wetter ist gut.\nKorrektur: Die Miete beträgt 35 Euro.",
+        "La reunión es el martes.\nHace buen tiempo.\nEl perro es mío, y la cena es el jueves.",
+    ],
+)
+async def test_in_other_languages_too_another_thing_is_moved_alone(text: str):
+    first, *_, last = await said(text)
+    assert not replaces(last, first)
+
+
 async def test_other_sources_replace_nothing():
     (old,), (new,) = await said("The rent is 900 euros."), await said("The rent is 950 euros.")
     assert not replaces(replace(new, sources=("other.md",), learned_at_us=9), old)
