@@ -32,50 +32,39 @@ _EXCUSE = (
 _NO = "no|nein|non|nee|não|nej|nie|нет|hayır|nu|όχι|لا|नहीं|wait|update|edit"
 # "Correction:" in other languages, and "moved", "postponed".
 _CORRECTION_ELSEWHERE = (
-    r"nachtrag|korrektur|änderung|rectificatif|correction|changement|rectificaci[óo]n|correcci[óo]n|cambio|"
-    r"correzione|rettifica|modifica|"
-    r"correção|retificação|alteração|correctie|wijziging|rättelse|ändring|rettelse|ændring|endring|korjaus|muutos|"
-    r"zmiana|poprawka|korekta|"
-    r"sprostowanie|oprava|změna|исправление|поправка|изменение|виправлення|зміна|düzeltme|değişiklik|corectare|"
-    r"corecție|schimbare|"
-    r"javítás|módosítás|διόρθωση|αλλαγή|koreksi|perubahan|đính chính|thay đổi|تصحيح|تعديل|תיקון|שינוי|更正|訂正|变更|"
-    r"変更|정정|변경"
+    r"nachtrag|korrektur|änderung|rectificatif|correction|changement|rectificaci[óo]n|correcci[óo]n|cambio|correzione|"
+    r"rettifica|modifica|correção|retificação|alteração|correctie|wijziging|rättelse|ändring|rettelse|ændring|endring|"
+    r"korjaus|muutos|zmiana|poprawka|korekta|sprostowanie|oprava|změna|исправление|поправка|изменение|виправлення|зміна|"
+    r"düzeltme|değişiklik|corectare|corecție|schimbare|javítás|módosítás|διόρθωση|αλλαγή|koreksi|perubahan|đính chính|"
+    r"thay đổi|تصحيح|تعديل|תיקון|שינוי|更正|訂正|变更|変更|정정|변경"
 )
 _MOVED_ELSEWHERE = (
-    r"\b(?:verlegt|verschoben|geändert|vorgezogen|umgezogen|report[ée]e?s?|repoussée?s?|avancée?s?|déplacée?s?|"
-    r"décalée?s?|changée?s?|"
-    r"aplaz\w{1,6}|pospue\w{1,5}|trasladad[oa]s?|movid[oa]s?|cambi(?:ó|ad[oa]s?)|adelantad[oa]s?|spostat[oaie]|rinviat[oaie]|"
-    r"anticipat[oaie]|cambiat[oaie]|adiad[oa]s?|mudad[oa]s?|mudou|transferid[oa]s?|antecipad[oa]s?|verzet|verplaatst|"
-    r"uitgesteld|verschoven|"
-    r"flytt\w{1,4}|ändra\w{1,2}|endret|ændret|utsatt|udsat|siirty\w{1,6}|siirret\w{1,5}|przesuni\w{2,6}|"
-    r"przeni\w{3,8}|przełoż\w{2,5}|"
-    r"zmieni\w{2,5}|přesu\w{2,7}|přesou\w{2,5}|posunu\w{1,5}|odlož\w{2,5}|změn\w{2,4}|перен[её]с\w{0,6}|отлож\w{2,6}|"
-    r"сдвину\w{2,5}|"
-    r"измен\w{2,6}|переніс\w{0,4}|перенес\w{2,6}|змін\w{2,6}|ertelen\w{2,5}|taşın\w{2,5}|alındı|değişti\w{0,4}|"
-    r"mutat\w{0,2}|amânat\w{0,2}|"
-    r"schimbat\w{0,2}|halaszt\w{2,6}|elhalaszt\w{2,6}|áthelyez\w{2,6}|módosul\w{1,4}|μεταφέρ\w{2,7}|αναβλ\w{2,7}|"
-    r"άλλαξ\w{1,3}|dipindah\w{0,5}|"
-    r"diundur\w{0,3}|diubah|تأجيل|تأجل\w{0,2}|تغيير|نقل\w{0,2}|נדח\w{1,3}|הועבר\w{0,2}|שונ\w{1,2})\b|改[到为成在期]|"
-    r"推迟|延期|提前|变更|変更|"
-    r"延期|移動|변경|연기|옮[겨긴]|\b(?:dời|chuyển|hoãn|đổi) (?:sang|đến|lại)\b|เลื่อน|ย้าย"
+    r"\b(?:verlegt|verschoben|geändert|vorgezogen|umgezogen|report[ée]e?s?|repoussée?s?|avancée?s?|déplacée?s?|décalée?s?|"
+    r"changée?s?|aplaz\w{1,6}|pospue\w{1,5}|trasladad[oa]s?|movid[oa]s?|cambi(?:ó|ad[oa]s?)|adelantad[oa]s?|spostat[oaie]|"
+    r"rinviat[oaie]|anticipat[oaie]|cambiat[oaie]|adiad[oa]s?|mudad[oa]s?|mudou|transferid[oa]s?|antecipad[oa]s?|verzet|"
+    r"verplaatst|uitgesteld|verschoven|flytt\w{1,4}|ändra\w{1,2}|endret|ændret|utsatt|udsat|siirty\w{1,6}|siirret\w{1,5}|"
+    r"przesuni\w{2,6}|przeni\w{3,8}|przełoż\w{2,5}|zmieni\w{2,5}|přesu\w{2,7}|přesou\w{2,5}|posunu\w{1,5}|odlož\w{2,5}|"
+    r"změn\w{2,4}|перен[её]с\w{0,6}|отлож\w{2,6}|сдвину\w{2,5}|измен\w{2,6}|переніс\w{0,4}|перенес\w{2,6}|змін\w{2,6}|"
+    r"ertelen\w{2,5}|taşın\w{2,5}|alındı|değişti\w{0,4}|mutat\w{0,2}|amânat\w{0,2}|schimbat\w{0,2}|halaszt\w{2,6}|"
+    r"elhalaszt\w{2,6}|áthelyez\w{2,6}|módosul\w{1,4}|μεταφέρ\w{2,7}|αναβλ\w{2,7}|άλλαξ\w{1,3}|dipindah\w{0,5}|"
+    r"diundur\w{0,3}|diubah|تأجيل|تأجل\w{0,2}|تغيير|نقل\w{0,2}|נדח\w{1,3}|הועבר\w{0,2}|שונ\w{1,2})\b|改[到为成在期]|推迟|"
+    r"延期|提前|变更|変更|延期|移動|변경|연기|옮[겨긴]|\b(?:dời|chuyển|hoãn|đổi) (?:sang|đến|lại)\b|เลื่อน|ย้าย"
 )
 # "No, it is 9443 now."
 _OPENER = regex(
     # "No parking" and "wait ten minutes" correct nothing.
     r"^(?:(?:(?:update|edit(?:ed)?|correction|korrektur|nachtrag|corrección|correzione)"
     r"(?:\s(?:\d{1,2}[:.]\d\d|\d{4}-\d\d-\d\d)){1,2}(?=\s?[:,–-])|"
-    rf"(?:{_CORRECTION_ELSEWHERE})(?=\s?[:：])|"
-    rf"(?:{_NO})\b(?=\s?[,.:;!–-]|\s+(?:it|that|they|he|she|we|i|sorry|sono|è|es|son|c['’]est)\b|\s*$)|nope|"
-    rf"correction|korrektur|"
+    rf"(?:{_CORRECTION_ELSEWHERE})(?=\s?[:：])|(?:{_NO})\b(?=\s?[,.:;!–-]|\s+(?:it|that|they|he|she|we|i|sorry|sono|è|es|"
+    rf"son|c['’]est)\b|\s*$)|nope|correction|korrektur|"
     r"corrección|correzione|actually|scratch that|strike that|make that|change of plans?|i meant|ich meinte|je voulais dire|"
-    rf"quise decir|not any ?more|nicht mehr|ya no|non più|niet meer|{_EXCUSE})\b(?:[,.:;! –-]{{1,3}}(?:to say )?|$))+",
+    rf"quise decir|not any ?more|nicht mehr|ya no|non più|niet meer|{_EXCUSE})\b(?:[,.:：;! –-]{{1,3}}(?:to say )?|$))+",
     re.IGNORECASE,
 )
 _DENIED = regex(rf"(?:{_NO})\b", re.IGNORECASE)
 _NOW = (
-    r"\b(?:now|instead|jetzt|inzwischen|nun|stattdessen|maintenant|désormais|ahora|adesso|ora|agora|teraz|теперь|"
-    r"сейчас|artık|şimdi|"
-    r"acum|τώρα|الآن|nu)\b"
+    r"\b(?:now|instead|jetzt|inzwischen|nun|stattdessen|maintenant|désormais|ahora|adesso|ora|agora|teraz|теперь|сейчас|"
+    r"artık|şimdi|acum|τώρα|الآن|nu)\b"
 )
 _CORRECTING = regex(
     rf"^(?:it|he|she|they|that|es|er|sie|das|il|elle|ce|c['’]est|est[áa]|lo|è|é)\b[^.!?]{{0,60}}{_NOW}|"
@@ -91,10 +80,9 @@ _CHANGED = regex(
 )
 # A sentence is about the words in front of it.
 _VERB = regex(
-    r"[:?!;]|\b(?:is|are|was|were|has|have|moved?|moves|changed?|switched|renamed|postponed|rescheduled|replaced|slip(?:s|ped)|"
-    r"delayed|pushed|brought|now|instead|ist|sind|wurden?|wird|werden|est|sont|a été|sera|es|son|se|ha|fue|será|è|"
-    r"sono|sarà|foi|é|fica|"
-    r"is|wordt|werd|blir|bliver|är|er|zosta\w{1,3}|jest|będzie|byl\w?|je|bude|oli|a fost|este|είναι)\b|"
+    r"[:?!;]|\b(?:is|are|was|were|has|have|moved?|moves|changed?|switched|renamed|postponed|rescheduled|replaced|slip(?:s|"
+    r"ped)|delayed|pushed|brought|now|instead|ist|sind|wurden?|wird|werden|est|sont|a été|sera|es|son|se|ha|fue|será|è|sono|"
+    r"sarà|foi|é|fica|wordt|werd|blir|bliver|är|er|zosta\w{1,3}|jest|będzie|byl\w?|je|bude|oli|a fost|este|είναι)\b|"
     rf"{_MOVED_ELSEWHERE}",
     re.IGNORECASE,
 )
@@ -149,12 +137,10 @@ _WHEN = regex(
 _WHEN_ELSEWHERE = regex(
     rf"\b(?:\d{{1,2}}\.? (?:d[ei] )?(?:{DAYS_ELSEWHERE})|{DAYS_ELSEWHERE}|(?:mån|tis|ons|tors|fre|lör|sön|man|tirs|"
     rf"lør|søn|maan|dins|"
-    r"woens|donder|vrij|zater|zon)dag|(?:maanan|tiis|tors|perjan|lauan|sunnun)tai|(?:ال)?(?:اثنين|ثلاثاء|أربعاء|خميس|"
-    r"جمعة|سبت|أحد)|"
-    r"[בל]?יום (?:ראשון|שני|שלישי|רביעי|חמישי|שישי)|thứ (?:hai|ba|tư|năm|sáu|bảy)|chủ nhật)|"
-    r"[一二三四五六七八九十两\d]{1,3} ?[点點时時]|"
-    r"[月火水木金土日]曜|(?:周|星期|礼拜)[一二三四五六日天]|[월화수목금토일]요일|วัน(?:จันทร์|อังคาร|พุธ|พฤหัส|ศุกร์|"
-    r"เสาร์|อาทิตย์)",
+    r"woens|donder|vrij|zater|zon)dag|(?:maanan|tiis|tors|perjan|lauan|sunnun)tai|(?:ال)?(?:اثنين|ثلاثاء|أربعاء|خميس|جمعة|"
+    r"سبت|أحد)|[בל]?יום (?:ראשון|שני|שלישי|רביעי|חמישי|שישי)|thứ (?:hai|ba|tư|năm|sáu|bảy)|chủ nhật)|"
+    r"[一二三四五六七八九十两\d]{1,3} ?[点點时時]|[月火水木金土日]曜|(?:周|星期|礼拜)[一二三四五六日天]|"
+    r"[월화수목금토일]요일|วัน(?:จันทร์|อังคาร|พุธ|พฤหัส|ศุกร์|เสาร์|อาทิตย์)",
     re.IGNORECASE,
 )
 _TELLING_LETTERS_MIN = 4

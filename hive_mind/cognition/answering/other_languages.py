@@ -107,13 +107,13 @@ _NUMBERS = (
     "quatro|sete|oito|dez|doze|vinte|cem|doi|două|trei|patru|cinci|șase|șapte|opt|nouă|zece|twee|drie|vijf|zes|zeven|"
     "negen|tien|twaalf|twintig|honderd|två|fyra|fem|sex|sju|åtta|nio|tio|tolv|fire|seks|syv|otte|åtte|kaksi|kolme|"
     "neljä|viisi|kuusi|két|kettő|három|négy|öt|hét|dwa|dwie|dwóch|trzy|trzech|cztery|pięć|sześć|siedem|osiem|"
-    r"dziewięć|dziesięć|sto|dva|dvě|dve|tři|tri|čtyři|pět|šest|sedm|osm|devět|deset|дв[ауе]\w*|дві|тр[иёе]х?|"
-    r"годину|hodinu|godzinę|четыре\w*|чотири|пят[ьи]|п['’]ять|шест[ьи]|шість|семь|сім|восемь|вісім|девят\w+|дев['’]ять|десят\w+|сто|"
-    r"тысяч\w*|один|одна|одну|δ[υύ]ο|τρεις|τρία|τέσσερ\w+|πέντε|έξι|επτά|οκτώ|εννέα|δέκα|iki|üç|dört|beş|altı|yedi|"
-    r"sekiz|dokuz|yüz|dua|tiga|empat|lima|enam|bốn|năm|sáu|mười|ثلاث\w*|أربع\w*|خمس\w*|ست[ةه]?|سبع\w*|ثمان\w*|تسع\w*|"
-    r"عشر\w*|مائة|ألف|שני|שתי|שלוש\w*|ארבע\w*|חמ[שי]\w*|दो|तीन|चार|प[ाँां]+च|छह|सात|आठ|नौ|दस|सौ|gr[aá]t\w+|"
-    r"бесплатн\w+|безкоштовн\w+|ücretsiz|δωρεάν|مجان\w*|zdarma|darmo\w*|ingyen\w*|\w+кратн\w*|nul|zéro|cero|mitad|"
-    r"moitié|metà|metade|helft|połow\w+|половин\w+|yarı\w*"
+    r"dziewięć|dziesięć|sto|dva|dvě|dve|tři|tri|čtyři|pět|šest|sedm|osm|devět|deset|дв[ауе]\w*|дві|тр[иёе]х?|годину|hodinu|"
+    r"godzinę|четыре\w*|чотири|пят[ьи]|п['’]ять|шест[ьи]|шість|семь|сім|восемь|вісім|девят\w+|дев['’]ять|десят\w+|сто|"
+    r"тысяч\w*|один|одна|одну|δ[υύ]ο|τρεις|τρία|τέσσερ\w+|πέντε|έξι|επτά|οκτώ|εννέα|δέκα|iki|üç|dört|beş|altı|yedi|sekiz|"
+    r"dokuz|yüz|dua|tiga|empat|lima|enam|bốn|năm|sáu|mười|ثلاث\w*|أربع\w*|خمس\w*|ست[ةه]?|سبع\w*|ثمان\w*|تسع\w*|عشر\w*|مائة|"
+    r"ألف|שני|שתי|שלוש\w*|ארבע\w*|חמ[שי]\w*|दो|तीन|चार|प[ाँां]+च|छह|सात|आठ|नौ|दस|सौ|gr[aá]t\w+|бесплатн\w+|безкоштовн\w+|"
+    r"ücretsiz|δωρεάν|مجان\w*|zdarma|darmo\w*|ingyen\w*|\w+кратн\w*|nul|zéro|cero|mitad|moitié|metà|metade|helft|połow\w+|"
+    r"половин\w+|yarı\w*"
 )
 _FIGURE = regex(
     # Arabic and Hebrew have a form of their own for two.
@@ -138,8 +138,8 @@ PRICE = regex(
     re.IGNORECASE,
 )
 PEOPLE = regex(
-    r"\b(?:crianças|niñ[oa]s|enfants?|bambini|дет[ией]\w*|kinderen|barnen?|dzieci|děti|παιδιά|çocuk\w*|anak|membros|miembros|membres|"
-    r"soci|członk\w*|členov\w*|medlemm?ar|leden|člen\w*)\b|儿童|子供|어린이|बच्च|أطفال|trẻ em"
+    r"\b(?:crianças|niñ[oa]s|enfants?|bambini|дет[ией]\w*|kinderen|barnen?|dzieci|děti|παιδιά|çocuk\w*|anak|membros|"
+    r"miembros|membres|soci|członk\w*|členov\w*|medlemm?ar|leden|člen\w*)\b|儿童|子供|어린이|बच्च|أطفال|trẻ em"
 )
 _YEAR = regex(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # Up to two little words stand ahead: "Fino a che ora". Turkish asks in front of the verb; "wie" is Dutch for who, and
@@ -170,12 +170,13 @@ _MONEY = (
 )
 # Nouns, and verbs for costing.
 _PRICES = (
-    r"prix|tarif\w*|montant|loyer|precio|importe|alquiler|prezzo|costo|affitto|preço|custo|renda|aluguel|prijs|bedrag|tarief|huur|"
-    r"cen[ayęu]|koszt\w*|kwot\w*|czynsz\w*|náklad\w*|nájem\w*|цен[аыу]|стоимость|сумм[аы]|плат[аы]|ціна|вартість|сума|pris(?:et|en)?|"
-    r"hyran?|belopp\w*|avgift\w*|hinta|vuokra|fiyat\w*|ücret\w*|kira\w*|preț\w*|chiri\w*|cost(?:ul)?|ár[aá]?|díj\w*|τιμή|κόστος|"
-    r"ενοίκιο|(?:ال)?سعر\w*|ثمن|تكلفة|אגרה|מחיר|עלות|قیمت|هزینه|harga|biaya|ongkos|giá|chi phí|"
-    r"kost(?:et|en|ade|ar|er|t|ede)?|cuest\w+|cost(?:ó|a|ano|ava|aba|aban|eren|at|au|ă)|co[uû]t(?:e|ent|ait|é)|cust(?:a|am|ou|ava)|"
-    r"сто[ия]\w+|кошту\w+|stoj[íi]\w*|stál\w*|κοστίζ\w+|tut(?:tu|uyor|ar)|mal oldu|maksa\w*|kerül\w*|עול[הת]|על[הת]"
+    r"prix|tarif\w*|montant|loyer|precio|importe|alquiler|prezzo|costo|affitto|preço|custo|renda|aluguel|prijs|bedrag|"
+    r"tarief|huur|cen[ayęu]|koszt\w*|kwot\w*|czynsz\w*|náklad\w*|nájem\w*|цен[аыу]|стоимость|сумм[аы]|плат[аы]|ціна|"
+    r"вартість|сума|pris(?:et|en)?|hyran?|belopp\w*|avgift\w*|hinta|vuokra|fiyat\w*|ücret\w*|kira\w*|preț\w*|chiri\w*|"
+    r"cost(?:ul)?|ár[aá]?|díj\w*|τιμή|κόστος|ενοίκιο|(?:ال)?سعر\w*|ثمن|تكلفة|אגרה|מחיר|עלות|قیمت|هزینه|harga|biaya|ongkos|"
+    r"giá|chi phí|kost(?:et|en|ade|ar|er|t|ede)?|cuest\w+|cost(?:ó|a|ano|ava|aba|aban|eren|at|au|ă)|co[uû]t(?:e|ent|ait|é)|"
+    r"cust(?:a|am|ou|ava)|сто[ия]\w+|кошту\w+|stoj[íi]\w*|stál\w*|κοστίζ\w+|tut(?:tu|uyor|ar)|mal oldu|maksa\w*|kerül\w*|"
+    r"עול[הת]|על[הת]"
 )
 _PRICES_UNSPACED = "价格|费用|价钱|値段|料金|価格|会費|가격|비용|요금|ราคา|कीमत|किराया|दाम"
 _WHAT = "vad|hvad|hva|wat|co|mitä|ne|mit|(?:che )?cosa|o que|ما|מה|چه"
@@ -201,19 +202,19 @@ _QUANTITIES = (
         r"\b(?:âge|años|anos|anni|oud|lat|let|лет|років|gammal|gammel|yaş\w*|χρον\w+|ani|éves|vanha|عمر|umur|usia|tuổi)\b|年纪|岁|歳|살|"
         "나이|อายุ|उम्र",
         r"\b(?:quel âge|cuántos años|quantos anos|quanti anni|hoe oud|ile lat|kolik (?:je )?let|сколько лет|скільки років|"
-        r"hur gammal|"
-        r"hvor gammel|kaç yaşında|πόσων χρον\w+|câți ani|hány éves|kuinka vanha|كم عمر|בן כמה|בת כמה|چند سال\w*|umur|usia|"
-        r"tuổi)\b|年纪|"
+        r"hur gammal|hvor gammel|kaç yaşında|πόσων χρον\w+|câți ani|hány éves|kuinka vanha|كم عمر|בן כמה|בת כמה|چند سال\w*|"
+        r"umur|usia|tuổi)\b|年纪|"
         "几岁|何歳|몇 살|나이|อายุ|उम्र",
-        r"\d ?(?:(?:ans?|años?|anos?|ann[io]|jaar|lata?|let|år|ani|éves)\b|лет|год|рок|yaş|χρον|ετών|vuo|سنة|عاما|שנ|سال|साल|"
-        r"वर्ष|岁|"
-        r"歳|살|ปี|tuổi|tahun)|\b(?:née?|nacid[oa]|nascid[oa]|nat[oa]|geboren|urodz\w+|naroz\w+|рожд\w+|родил\w+|народ\w+|f[øö]dt?|doğum\w*|"
-        r"γενν\w+|născut\w*|szület\w+|syntyn\w+|مواليد|مولود|יליד\w*|نولد|متولد|sinh|lahir)\b|जन्म|出生|生まれ|태어|생년|เกิด",
+        r"\d ?(?:(?:ans?|años?|anos?|ann[io]|jaar|lata?|let|år|ani|éves)\b|лет|год|рок|yaş|χρον|ετών|vuo|سنة|عاما|שנ|سال|"
+        r"साल|वर्ष|岁|歳|살|ปี|tuổi|tahun)|\b(?:née?|nacid[oa]|nascid[oa]|nat[oa]|geboren|urodz\w+|naroz\w+|рожд\w+|родил\w+|"
+        r"народ\w+|f[øö]dt?|doğum\w*|γενν\w+|născut\w*|szület\w+|syntyn\w+|مواليد|مولود|יליד\w*|نولد|متولد|sinh|lahir)\b|"
+        r"जन्म|出生|生まれ|태어|생년|เกิด",
     ),
     # Weights.
     (
-        r"\b(?:pèse|poids|pesa|peso|weegt|waży|waga|váží|váha|весит|вес|важить|вага|väger|vikt\w*|vejer|vægt|veier|vekt|ağırlı\w+|ζυγίζει|"
-        r"βάρος|greutat\w+|cântăre\w+|súly\w*|paino\w*|painaa|وزن|משקל|berat\w*|nặng)\b|多重|重量|体重|重さ|무게|หนัก|वज़न",
+        r"\b(?:pèse|poids|pesa|peso|weegt|waży|waga|váží|váha|весит|вес|важить|вага|väger|vikt\w*|vejer|vægt|veier|vekt|"
+        r"ağırlı\w+|ζυγίζει|βάρος|greutat\w+|cântăre\w+|súly\w*|paino\w*|painaa|وزن|משקל|berat\w*|nặng)\b|多重|重量|体重|"
+        r"重さ|무게|หนัก|वज़न",
         "",
         r"\d ?(?:kg|g|mg|t|кг|г|kilo\w*|кило\w*|كغ|كيلو\w*|קילו|گرم|کیلو\w*)\b|\d ?(?:किलो|ग्राम|公斤|斤|千克|克|キロ|グラム|"
         r"킬로|กิโล|กรัม)",
@@ -222,8 +223,8 @@ _QUANTITIES = (
 MEASURES = tuple((named, asked or named, told) for named, asked, told in _QUANTITIES)
 """Words for a quantity, which a text may leave out that gives it; how it is asked for, and how it is given."""
 ACCOUNT = (
-    r"\b(?:user|käyttäjä|usuario|utente|utilisateur|benutzer|пользователь|użytkownik|användare|bru[gk]er|gebruiker|kullanıcı|usuário|"
-    r"uživatel)[=: ]+[\w.-]+"
+    r"\b(?:user|käyttäjä|usuario|utente|utilisateur|benutzer|пользователь|użytkownik|användare|bru[gk]er|gebruiker|"
+    r"kullanıcı|usuário|uživatel)[=: ]+[\w.-]+"
 )
 """An account in a log."""
 _ASKS = regex(rf"{SOMEBODY}|{FIGURE}|{TIME}|{THING}", re.IGNORECASE)
@@ -242,25 +243,20 @@ def measure_words(question: str) -> str:
 
 
 _WHY = regex(
-    r"^\W*(?:and |so |but )?(?:why|how come|warum|wieso|weshalb|pourquoi|por ?qu[eéê]|perché|per quale motivo|waarom|dlaczego|"
-    r"czemu|proč|prečo|"
-    r"почему|зачем|чому|навіщо|varför|hvorfor|neden|niçin|niye|miksi|miért|miks|γιατί|de ce|zašto|zakaj|mengapa|kenapa|vì sao|"
-    r"tại sao|"
-    r"لماذا|لمَ?|למה|מדוע|چرا)(?!\w)|क्यों|为什么|為什麼|为何|怎么会|なぜ|どうして|왜(?!\w)|ทำไม|\b(?:neden|niye)\b",
+    r"^\W*(?:and |so |but )?(?:why|how come|warum|wieso|weshalb|pourquoi|por ?qu[eéê]|perché|per quale motivo|waarom|"
+    r"dlaczego|czemu|proč|prečo|почему|зачем|чому|навіщо|varför|hvorfor|neden|niçin|niye|miksi|miért|miks|γιατί|de ce|zašto|"
+    r"zakaj|mengapa|kenapa|vì sao|tại sao|لماذا|لمَ?|למה|מדוע|چرا)(?!\w)|क्यों|为什么|為什麼|为何|怎么会|なぜ|どうして|"
+    r"왜(?!\w)|ทำไม|\b(?:neden|niye)\b",
     re.IGNORECASE,
 )
 REASON = regex(
     r"\b(?:because|since|due to|owing to|so that|in order to|caus(?:ed?|es|ing)|reasons?|weil|denn|wegen|damit|aufgrund|"
-    r"parce que?|car|à cause|"
-    r"en raison|afin|por ?que|debido|por culpa|para que|perché|causa|dato che|poiché|omdat|vanwege|zodat|ponieważ|gdyż|(?-i:bo)|"
-    r"żeby|protože|kvůli|aby|"
-    r"потому|из-за|так как|чтобы|бо|тому що|через|щоб|оскільки|eftersom|därför|fordi|på grun[nd]|pga|sillä|"
-    r"koska|takia|vuoksi|"
-    r"mert|miatt|hogy ne|çünkü|için|yüzünden|nedeniyle|γιατί|επειδή|διότι|λόγω|pentru că|fiindcă|din cauza|deoarece|karena|"
-    r"sebab|agar|vì|bởi|do đó|"
-    r"لأن\w*|بسبب|כי|בגלל|מפני|چون|زیرا|به دلیل)\b|\b\w{3,20}dığı için|क्योंकि|इसलिए|की वजह|因为|由于|因此|所以|以免|ため|"
-    r"から、|ので|ために|때문|아서|어서|해서|"
-    r"라서|으로 인해|เพราะ|เนื่องจาก|\b(?-i:[a-zà-ÿа-яα-ω])\w{0,20}+ ?: (?-i:[a-zà-ÿа-яα-ω])",
+    r"parce que?|car|à cause|en raison|afin|por ?que|debido|por culpa|para que|perché|causa|dato che|poiché|omdat|vanwege|"
+    r"zodat|ponieważ|gdyż|(?-i:bo)|żeby|protože|kvůli|aby|потому|из-за|так как|чтобы|бо|тому що|через|щоб|оскільки|eftersom|"
+    r"därför|fordi|på grun[nd]|pga|sillä|koska|takia|vuoksi|mert|miatt|hogy ne|çünkü|için|yüzünden|nedeniyle|γιατί|επειδή|"
+    r"διότι|λόγω|pentru că|fiindcă|din cauza|deoarece|karena|sebab|agar|vì|bởi|do đó|لأن\w*|بسبب|כי|בגלל|מפני|چون|زیرا|"
+    r"به دلیل)\b|\b\w{3,20}dığı için|क्योंकि|इसलिए|की वजह|因为|由于|因此|所以|以免|ため|から、|ので|ために|때문|아서|어서|"
+    r"해서|라서|으로 인해|เพราะ|เนื่องจาก|\b(?-i:[a-zà-ÿа-яα-ω])\w{0,20}+ ?: (?-i:[a-zà-ÿа-яα-ω])",
     re.IGNORECASE,
 )
 """A text that says why: a cause or an aim, or what a colon explains."""

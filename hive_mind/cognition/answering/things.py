@@ -161,17 +161,15 @@ _NOBODY = regex(r"(?:nobody|no one|none|niemand|keine?r?|nadie|personne|nessuno|
 # Below other titles a number is no year, unless the question has their words: "built".
 _YEARS_BELOW = regex(r"year|jahr|année|año|anno|date|datum", re.IGNORECASE)
 _SWITCHED = frozenset(tokenize("enabled disabled active activated switched turned"))
-# Shorter numbers are counts and ordinals, which name nothing, and shorter words are prepositions.
-_NUMBER_DIGITS, _WANTED_LETTERS = 4, 3
+# Shorter words are prepositions.
+_WANTED_LETTERS = 3
 
 
 def is_field_asked(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     """Whether a question names a whole cell of a row, or the key of a field, and asks for nothing but what that holds."""
     terms, fields = terms_in(question), fields_of(fact)
     keys = list(fields.values()) if fields else [key_in(fact)]
-    # A short number is named with the title of its column: "41 hours".
-    counted = [terms_in(cell) for title, cell in fields.items() if terms & terms_in(title)]
-    named = (key - _UNITS for key in map(terms_in, keys) if key in counted or not all(map(_is_short_number, key)))
+    named = (key - _UNITS for key in map(terms_in, keys))
     form = form_of(question)
     is_formed = form is not None
     if not any(key and all(_is_like(term, terms) for term in key) for key in named) or (is_formed and lacks_form(question, fact)):
@@ -202,7 +200,3 @@ def key_in(fact: Fact) -> str:
 
 def _is_like(term: str, terms: frozenset[str]) -> bool:
     return is_stated(term, terms) or likeness(term, terms) > 0
-
-
-def _is_short_number(term: str) -> bool:
-    return term.isdigit() and len(term) < _NUMBER_DIGITS

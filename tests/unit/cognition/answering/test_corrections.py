@@ -118,6 +118,7 @@ async def test_what_is_about_another_thing_or_says_the_same_replaces_nothing(tex
 
 
 ELSEWHERE = [
+    "会议在六点开始。\n天气很好。\n更正：会议在七点开始。",
     "Die Sitzung ist am Freitag.\nDas Wetter ist gut.\nNachtrag: Die Sitzung wurde auf Montag verlegt.",
     "Die Sitzung ist am 12. Mai.\nDas Wetter ist gut.\nDie Sitzung wurde auf den 19. Mai verschoben.",
     "Mötet är den 3 maj.\nVi äter sedan.\nÄndring: mötet blir den 9 maj.",
