@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from hive_mind.cognition.answering.answer_forms import lacks_form
 from hive_mind.cognition.answering.headings import is_of_other_version, lacks_name_of_program, title_of
 from hive_mind.cognition.answering.intent import Kind, intent_of
-from hive_mind.cognition.answering.other_languages import FIGURE, PRICE, SOMEBODY, THING, asking_words
+from hive_mind.cognition.answering.other_languages import FIGURE, PRICE, SOMEBODY, THING, asking_words, tells_opposite
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.subject import refers
 from hive_mind.cognition.answering.wordings import (
@@ -124,13 +124,16 @@ _KIND_ASKED = regex(
     r"(?:[Ww]hich|[Ww]hat) (?P<mark>[a-z]{3,40}) (?P<thing>[a-z]{3,40}) "
     rf"(?:{'|'.join(sorted(_AUXILIARIES))}|is|are|has|have)\b"
 )
+_OPENLY = regex(
+    r"\b(?:who|whom|whose|what|when|where|which|why|how|we[rmn]|was|wann|woher|wohin|wo|wie|warum|welche[rsnm]?)\b", re.IGNORECASE
+)
 _NO_STOPS = str.maketrans(dict.fromkeys("?!.,;:()", " "))
 
 
 @ornament(lambda *_: False)
 def is_of_another(question: str, fact: Fact) -> bool:
     """Whether a fact tells what is asked of one thing about another one of its kind."""
-    if _is_of_other_letter(question, fact):
+    if _is_of_other_letter(question, fact) or _tells_opposite(question, fact):
         return True
     terms = asked_of(question)
     words, things = terms.words - terms.kinds, set(_marked_things(question))
@@ -150,6 +153,12 @@ def is_of_another(question: str, fact: Fact) -> bool:
         for mark, thing in things
         if mark in words and not is_stated(mark, around) and not (is_elsewhere and likeness(mark, around))
     )
+
+
+def _tells_opposite(question: str, fact: Fact) -> bool:
+    """Of what is asked about but with yes or no: that the shop is open tells whether it is closed."""
+    is_open = asking_words(question) != "" or _OPENLY.search(question) is not None
+    return is_open and tells_opposite(question, f"{fact.concept} {fact.content}")
 
 
 def _is_of_other_letter(question: str, fact: Fact) -> bool:

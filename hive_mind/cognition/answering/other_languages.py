@@ -266,6 +266,76 @@ def asks_why(question: str) -> bool:
     return _WHY.search(question) is not None
 
 
+# Deeds that undo one another, each side as people of many languages say it. In English nouns of the same letters are left out.
+_TO_DO = r"(?:will|to|does|do|did|can|may|must|should) (?:[\w'’-]{1,30} ){0,4}"
+_UNDOING = (
+    (
+        r"\b(?:(?:start|beg[iau]n|commenc)(?:s|ed|ing|ning|es|e)?|beginnt|begonnen|begann|fängt|fing|startet|commenc\w{1,5}|"
+        r"début\w{0,4}|empie[zc]\w{1,3}|empez\w{1,4}|comien[zc]\w{1,3}|comenz\w{1,4}|inicia\w{0,3}|inizi\w{1,4}|"
+        r"cominci\w{1,4}|começ\w{1,4}|begint|begon|börja\w{0,2}|begynder|begynte\w?|starter|zaczyna\w{0,2}|zacz\w{2,5}|"
+        r"rozpocz\w{2,6}|začín\w{1,3}|zača\w{1,3}|начин\w{2,9}|нач[аё]\w{1,4}|почин\w{2,9}|поча\w{2,9}|başl\w{2,7}|"
+        r"αρχίζ\w{1,4}|ξεκιν\w{1,5}|alkaa|alkoi|kezd\w{2,6}|începe\w{0,2}|mulai|dimulai|bắt đầu|[يت]بدأ|מתחיל\w{0,2}|בדא)\b|"
+        r"开始|開始|始[まめ]|시작|เริ่ม|शुरू",
+        rf"\b(?:ends|ended|ending|finish(?:es|ed|ing)?|{_TO_DO}end|endet\w?|geendet|aufhör\w{{1,3}}|fini\w{{1,4}}|termin(?:an?|ó|ent|er|ates?|ated|ano|ou|am|ará)|acab\w{{1,4}}|"
+        r"finisc\w{1,3}|eindig\w{1,3}|slutar|slutade|slutter|kończ\w{1,4}|skończ\w{2,4}|zakończ\w{2,4}|(?:s?kon)č\w{1,4}|"
+        r"заканч\w{2,9}|законч\w{2,9}|кончает\w{0,2}|закінч\w{2,9}|biter|bitiyor|bitti|τελειώ\w{1,4}|λήγ\w{1,4}|"
+        r"päätty\w{1,4}|loppuu|loppui|véget ér|sfârșește|berakhir|selesai|kết thúc|[يت]نتهي|מסתיי\w{1,3}|נגמר\w{0,2})\b|"
+        r"结束|結束|終わ|終了|끝|종료|จบ|สิ้นสุด|खत्म|समाप्त",
+    ),
+    (
+        r"\b(?:open(?:s|ed|ing)?|öffne\w{1,2}|geöffnet|ouvr\w{1,4}|ouvert\w{0,2}|abr(?:en?|ió|irá|iu|em)|abiert\w{1,2}|"
+        r"apr(?:e|ono|irà|iva)|apert\w|abert\w|opent|geopend|öppna\w{0,2}|öppet|åbne\w{1,2}|åpne\w?|otwier\w{1,3}|otwart\w|"
+        r"otev\w{2,5}|открыва\w{2,9}|открыт\w?|відкри\w{2,9}|açıl\w{1,5}|açık|ανοίγ\w{1,3}|aukeaa|avataan|nyit\w{0,3}|"
+        r"deschi\w{1,4}|buka|dibuka|mở cửa|[يت]فتح|נפתח\w?|פתוח\w?)\b|开门|营业|開店|開[くきい]|열[어리린]|문을 여|เปิด|खुल",
+        r"\b(?:clos(?:es|ed|ing)|close(?! to\b| by\b)|schließ\w{1,2}|geschlossen|ferm(?:e|ent|er|é|ée|és|ait)|cierr\w{1,2}|"
+        r"cerr(?:ar|ó|ad[oa]s?|ará)|chiu\w{2,4}|fech(?:am|ou|ad[oa]s?)|horas fecha|fecha (?:às|ao)|sluit|sluiten|gesloten|"
+        r"stänger|stängd\w?|stängt|lukke\w?|lukket|stenger|zamyka\w{0,2}|zamkn\w{2,5}|zavír\w{1,3}|zavřen\w|закрыва\w{2,9}|"
+        r"закрыт\w?|зачин\w{2,9}|закрит\w?|kapan\w{2,5}|kapalı|κλείν\w{1,3}|κλειστ\w|sulke\w{2,5}|suljet\w{2,3}|zár|"
+        r"bezár\w{0,3}|închi\w{2,4}|tutup|ditutup|đóng cửa|[يت]غلق|נסגר\w?|סגור\w?)\b|关门|打烊|閉店|閉[まめじ]|닫|ปิด|बंद",
+    ),
+    (
+        r"\b(?:arriv(?:es?|ed|al|als|ing)|ankomm\w{0,2}|ankunft|angekommen|arrivé\w{0,2}|llega\w{0,3}|arriva\w{0,2}|"
+        r"chega\w{0,3}|aankom\w{0,3}|ankommer|anländer|przyjeżdża\w?|przyjazd\w?|прибыва\w{2,9}|прибытие|приезжает|varış|"
+        r"varıyor|άφιξη|saapuu|érkez\w{2,4}|soseșt\w)\b|到达|到達|着きます|도착|มาถึง",
+        rf"\b(?:depart(?:s|ed|ure|ures|ing)?|leaves|leaving|leave (?:from|at|for)|{_TO_DO}leave|"
+        r"fährt ab|abfahrt|abgefahren|repart\w{1,3}|départ\w?|salida|partono|partenza|partem|partida|vertrek\w{0,3}|avgår|"
+        r"afgår|avgang|odjeżdża\w?|odjazd\w?|отправля\w{2,9}|отправление|уезжает|kalkış|kalkıyor|αναχώρηση|lähtee|"
+        r"indul\w{0,3}|pleacă|plecare)\b|出发|出発|발차|출발|ออกเดินทาง",
+    ),
+    (
+        r"\b(?:minimum|minim\w{1,2}|mínim\w|mindestens?|at least)\b|最低|最少",
+        r"\b(?:maximum|maxim\w{1,2}|máxim\w|höchstens|at most)\b|最高|最多",
+    ),
+    (r"\bcheck(?:ing|ed)?[ -]?in\b", r"\bcheck(?:ing|ed)?[ -]?out\b"),
+    (r"\bimport(?:s|ed|ing)?\b", r"\bexport(?:s|ed|ing)?\b"),
+    (r"\block(?:s|ed|ing)?\b", r"\bunlock(?:s|ed|ing)?\b"),
+    (r"\bupload(?:s|ed|ing)?\b", r"\bdownload(?:s|ed|ing)?\b"),
+    (r"\b(?:inbound|incoming)\b", r"\b(?:outbound|outgoing)\b"),
+    (r"\b(?:born|birth\w{0,3})\b", rf"\b(?:died|dies|death|{_TO_DO}die)\b"),
+)
+_BOTH_SIDES = tuple(tuple(regex(side, re.IGNORECASE) for side in sides) for sides in _UNDOING)
+# It tells of both ends: it lasts until then, or from one figure to another.
+_UNTIL = regex(
+    r"\b(?:until|till|bis|jusqu\w{0,2}|hasta|fino|até|tot|do(?= \d| któr| kdy| kolik)|до|kadar|έως|μέχρι|asti|saakka|până|"
+    r"sampai|đến|حتى|עד|lasts?|dauert|dure|dura|duurt|длится)\b|から|まで|까지|ถึง|तक|到|至",
+    re.IGNORECASE,
+)
+_RANGE = regex(r"\b(?:to|and|through|a|à|às|alle|au|til|y|e|und|et|en|och|og|i|и)\b|\d\s?[-–—~〜]\s?\d", re.IGNORECASE)
+_NUMBER = regex(r"\d+(?:[.:]\d+)?|[一二三四五六七八九十]+")
+
+
+def tells_opposite(question: str, text: str) -> bool:
+    """Whether a text tells only what undoes the deed that a question asks about: the shop opens at 8, and when does it close?"""
+    # "Until when is it open?"
+    for one_side, other_side in () if _UNTIL.search(question) else _BOTH_SIDES:
+        asks, undoes = (bool(side.search(question)) for side in (one_side, other_side))
+        wanted, opposite = (one_side, other_side) if asks else (other_side, one_side)
+        if asks != undoes and opposite.search(text) and not wanted.search(text):
+            is_range = len(_NUMBER.findall(text)) > 1 and _RANGE.search(text) is not None
+            return not (is_range or _UNTIL.search(text))
+    return False
+
+
 # "14:30", "2. April", "9月5日"; "14.30" may be a price.
 _WHEN = regex(
     rf"\b\d{{1,2}}:\d\d\b|\b\d{{1,2}}\.?(?: de)? (?:{DAYS_ELSEWHERE})|\d{{1,2}}月\d{{1,2}}日|\d{{1,2}}월 ?\d{{1,2}}일|"

@@ -65,6 +65,57 @@ def test_other_facts_are_not(content: str, question: str):
     assert not is_of_another(question, fact(content))
 
 
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [
+        ("The fair starts at 10:00.", "When does the fair end?"),
+        ("The shop opens at 8:00.", "When does the shop close?"),
+        ("Trains leave from platform 3.", "From which platform do trains arrive?"),
+        ("The north door is locked at 22:00.", "When is the north door unlocked?"),
+        ("Check-in is from 15:00.", "When is check-out?"),
+        ("The import runs at 3:00.", "When does the export run?"),
+        ("The minimum is 3.", "What is the maximum?"),
+        ("Ida Berg was born in 1931.", "When did Ida Berg die?"),
+        ("Die Messe beginnt um 10 Uhr.", "Wann endet die Messe?"),
+        ("Der Laden öffnet um 8 Uhr.", "Wann schließt der Laden?"),
+        ("La foire commence à 10 h.", "Quand finit la foire ?"),
+        ("La tienda abre a las 8.", "¿Cuándo cierra la tienda?"),
+        ("De beurs begint om 10 uur.", "Hoe laat eindigt de beurs?"),
+        ("Il negozio apre alle 8.", "A che ora chiude il negozio?"),
+        ("Ярмарка начинается в 10 часов.", "Когда заканчивается ярмарка?"),
+        ("Targi zaczynają się o 10.", "O której kończą się targi?"),
+        ("展会十点开始。", "展会几点结束？"),
+        ("展示会は10時に始まります。", "展示会は何時に終わりますか？"),
+        ("회의는 10시에 시작합니다.", "회의는 몇 시에 끝나요?"),
+    ],
+)
+def test_a_fact_about_the_deed_that_undoes_it_is_of_another(content: str, question: str):
+    assert is_of_another(question, fact(content))
+
+
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [
+        ("The shop is open until 18:00.", "When does the shop close?"),
+        ("The shop opens from 8 to 18.", "When does the shop close?"),
+        ("The shop opens at 8 and closes at 18.", "When does the shop close?"),
+        ("The fair starts at 10 and lasts two hours.", "When does the fair end?"),
+        ("The tour starts at the end of the pier.", "Where does the tour start?"),
+        ("Weekends are free.", "When does the fair start?"),
+        ("The shop opens at 8:00.", "Is the shop closed?"),
+        ("Die Garage ist geöffnet.", "Ist die Garage geschlossen?"),
+        ("Le magasin est ouvert.", "Est-ce que le magasin est fermé ?"),
+        ("The warehouse closes at 4 pm.", "Until when is the warehouse open?"),
+        ("Der Laden ist bis 18 Uhr geöffnet.", "Wann schließt der Laden?"),
+        ("La tienda abre en abril.", "¿En qué fecha abre la tienda?"),
+        ("Die Termine beginnen im Mai.", "Wann sind die Termine?"),
+        ("店は8時から18時まで開いています。", "店は何時に閉まりますか？"),
+    ],
+)
+def test_a_span_tells_both_ends_and_other_words_no_deed(content: str, question: str):
+    assert not is_of_another(question, fact(content))
+
+
 def test_what_it_stands_under_says_which_one_it_is():
     content, question = "The main queue holds 500 messages.", "How many messages does the production queue hold?"
     assert is_of_another(question, fact(content))
