@@ -130,7 +130,7 @@ _MONTH = "(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])"
 _WHEN = regex(
     r"\b(?:(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|\d{1,2}:\d\d|"
     r"\d{1,2}\s?[ap]\.?m|\d{1,2}(?:[.:]\d\d)?\sUhr)\b|"
-    rf"{_MONTH}[a-z]{{0,6}}\.? \d{{1,2}}\b|\d{{1,2}}(?:\.|st|nd|rd|th)? (?:of )?{_MONTH})",
+    rf"{_MONTH}[a-z]{{0,6}}\.? \d{{1,4}}\b|\d{{1,2}}(?:\.|st|nd|rd|th)? (?:of )?{_MONTH})",
     re.IGNORECASE,
 )
 # Of days the beginning, which stays where their ending does not.
@@ -183,8 +183,7 @@ class _Words:
         return self._telling(ahead) or [term for term in self._telling(*behind) if _VERB_FIRST.match(term)]
 
     def _telling(self, text: str = "") -> list[str]:
-        for when in self._whens:
-            text = when.sub("", text)
+        text = self.timeless(text)
         return [term for term in terms_in(text) - bent_terms(text) if len(term) >= _TELLING_LETTERS_MIN or _UNSPACED.match(term)]
 
     def is_about(self, subject: Iterable[str]) -> bool:
@@ -207,6 +206,12 @@ class _Words:
     def times(self) -> set[str]:
         """Days and hours."""
         return {time.casefold() for when in self._whens for time in when.findall(self.told)}
+
+    def timeless(self, text: str) -> str:
+        """A part of it without days and hours."""
+        for when in self._whens:
+            text = when.sub("", text)
+        return text
 
     @cached_property
     def _whens(self) -> list[re.Pattern[str]]:
@@ -284,9 +289,10 @@ def corrections_of(hits: Sequence[Hit], candidates: Iterable[Hit], asked_about: 
 def _belongs_to(correction: Fact, fact: Fact, asked_about: frozenset[str]) -> bool:
     if _corrects_last(correction, fact):
         return True
+    if not _puts_anew(correction, fact):
+        return False
     terms = _Words(correction).terms
-    is_asked = not asked_about or any(term in terms or likeness(term, terms) > 0 for term in asked_about)
-    return is_asked and _puts_anew(correction, fact)
+    return not asked_about or any(term in terms or likeness(term, terms) > 0 for term in asked_about)
 
 
 def replaces(later: Fact, earlier: Fact) -> bool:
@@ -315,29 +321,27 @@ def _puts_anew(later: Fact, earlier: Fact) -> bool:
 
 def _corrects_last(later: Fact, earlier: Fact) -> bool:
     """Whether a fact follows another, or answers it, and gives another value in its place."""
-    words, former = _Words(later), _Words(earlier).said
+    words, former = _Words(later), _Words(earlier)
     message = _SAID_BEHIND.sub("", words.said, count=1)
     # "No" answers the question that it stands behind.
     is_opened = _OPENER.match(message) is not None and not (message != words.said and _DENIED.match(message))
-    if former not in later.before or _INSTEAD.search(message):
+    if former.said not in later.before or _INSTEAD.search(message):
         return False
     if not (is_opened or _CORRECTING.search(_LEAD.sub("", message, count=1))):
         return False
     # "No, the move is on Friday" behind a word about keys corrects an earlier one.
     subject = _SUBJECT.match(_OPENER.sub("", message))
-    if subject and subject["noun"].casefold() not in former.casefold() and not _CORRECTING.match(message):
+    if subject and subject["noun"].casefold() not in former.said.casefold() and not _CORRECTING.match(message):
         return False
-    if _WHEN.search(message) and not _WHEN.search(_OPENER.sub("", former)) and not _VALUE.search(_WHEN.sub("", message)):
+    if words.times and not former.times and not _VALUE.search(words.timeless(message)):
         # Another day is none in the place of wine.
         return False
-    if _NOTED.match(message) and not _POINTING.search(message) and not _is_about(words, terms_in(former)):
-        return False
-    return bool((_VALUE if is_opened or not _FIGURE.search(former) else _FIGURE).search(message))
-
-
-def _is_about(words: _Words, terms: frozenset[str]) -> bool:
-    """Whether all that a note is about is among these terms, or any of it where it has no verb."""
-    return terms.issuperset(words.subject) if _VERB.search(words.told) else not words.terms.isdisjoint(terms)
+    if _NOTED.match(message) and not _POINTING.search(message):
+        # All that it is about, or any of it where it has no verb.
+        is_about = former.is_about(words.subject) if _VERB.search(words.told) else not words.terms.isdisjoint(former.terms)
+        if not is_about:
+            return False
+    return bool((_VALUE if is_opened or not _FIGURE.search(former.said) else _FIGURE).search(message))
 
 
 def _clauses(fact: Fact) -> Iterator[tuple[Statement, bool]]:

@@ -124,16 +124,13 @@ _KIND_ASKED = regex(
     r"(?:[Ww]hich|[Ww]hat) (?P<mark>[a-z]{3,40}) (?P<thing>[a-z]{3,40}) "
     rf"(?:{'|'.join(sorted(_AUXILIARIES))}|is|are|has|have)\b"
 )
-_OPENLY = regex(
-    r"\b(?:who|whom|whose|what|when|where|which|why|how|we[rmn]|was|wann|woher|wohin|wo|wie|warum|welche[rsnm]?)\b", re.IGNORECASE
-)
 _NO_STOPS = str.maketrans(dict.fromkeys("?!.,;:()", " "))
 
 
 @ornament(lambda *_: False)
 def is_of_another(question: str, fact: Fact) -> bool:
     """Whether a fact tells what is asked of one thing about another one of its kind."""
-    if _is_of_other_letter(question, fact) or _tells_opposite(question, fact):
+    if _is_of_other_letter(question, fact) or tells_opposite(question, f"{fact.concept} {fact.content}"):
         return True
     terms = asked_of(question)
     words, things = terms.words - terms.kinds, set(_marked_things(question))
@@ -155,17 +152,16 @@ def is_of_another(question: str, fact: Fact) -> bool:
     )
 
 
-def _tells_opposite(question: str, fact: Fact) -> bool:
-    """Of what is asked about but with yes or no: that the shop is open tells whether it is closed."""
-    is_open = asking_words(question) != "" or _OPENLY.search(question) is not None
-    return is_open and tells_opposite(question, f"{fact.concept} {fact.content}")
+@remembered(64)
+def _lettered_in(question: str) -> tuple[tuple[str, str], ...]:
+    return tuple((thing.casefold(), letter) for thing, letter in _LETTERED.findall(question)) if is_english(question) else ()
 
 
 def _is_of_other_letter(question: str, fact: Fact) -> bool:
     """Whether a fact tells of "tower b" alone, and "tower d" is asked about: a small letter is no term."""
-    lettered = _LETTERED.findall(question) if is_english(question) else []
+    lettered = _lettered_in(question)
     told = {thing.casefold() for thing, _ in _LETTERED.findall(fact.content)} if lettered else set()
-    return any(thing.casefold() in told and letter not in _WORD.findall(fact.content) for thing, letter in lettered)
+    return any(thing in told and letter not in _WORD.findall(fact.content) for thing, letter in lettered)
 
 
 def _is_other(mark: str, thing: str, question: str, fact: Fact, around: frozenset[str]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from hive_mind.cognition.temporal import DAYS_ELSEWHERE
 from hive_mind.model.figures import NUMERAL_ELSEWHERE
 from hive_mind.regex import regex
+from hive_mind.remembered import remembered
 
 WHO: Mapping[str, str] = {
     "armenian": "ով ում",
@@ -313,7 +314,7 @@ _UNDOING = (
     (r"\b(?:inbound|incoming)\b", r"\b(?:outbound|outgoing)\b"),
     (r"\b(?:born|birth\w{0,3})\b", rf"\b(?:died|dies|death|{_TO_DO}die)\b"),
 )
-_BOTH_SIDES = tuple(tuple(regex(side, re.IGNORECASE) for side in sides) for sides in _UNDOING)
+_BOTH_SIDES = tuple((regex(side, re.IGNORECASE), regex(other, re.IGNORECASE)) for side, other in _UNDOING)
 # It tells of both ends: it lasts until then, or from one figure to another.
 _UNTIL = regex(
     r"\b(?:until|till|bis|jusqu\w{0,2}|hasta|fino|até|tot|do(?= \d| któr| kdy| kolik)|до|kadar|έως|μέχρι|asti|saakka|până|"
@@ -324,16 +325,27 @@ _RANGE = regex(r"\b(?:to|and|through|a|à|às|alle|au|til|y|e|und|et|en|och|og|i
 _NUMBER = regex(r"\d+(?:[.:]\d+)?|[一二三四五六七八九十]+")
 
 
+_OPENLY = regex(
+    r"\b(?:who|whom|whose|what|when|where|which|why|how|we[rmn]|was|wann|woher|wohin|wo|wie|warum|welche[rsnm]?)\b", re.IGNORECASE
+)
+
+
+@remembered(64)
+def _deeds_asked(question: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+    """Each deed that a question asks about, but with yes or no, with what undoes it."""
+    # "Until when is it open?"
+    if _UNTIL.search(question) or not (asking_words(question) or _OPENLY.search(question)):
+        return ()
+    asked = [(side, other, bool(side.search(question)), bool(other.search(question))) for side, other in _BOTH_SIDES]
+    return tuple((side, other) if asks else (other, side) for side, other, asks, undoes in asked if asks != undoes)
+
+
 def tells_opposite(question: str, text: str) -> bool:
     """Whether a text tells only what undoes the deed that a question asks about: the shop opens at 8, and when does it close?"""
-    # "Until when is it open?"
-    for one_side, other_side in () if _UNTIL.search(question) else _BOTH_SIDES:
-        asks, undoes = (bool(side.search(question)) for side in (one_side, other_side))
-        wanted, opposite = (one_side, other_side) if asks else (other_side, one_side)
-        if asks != undoes and opposite.search(text) and not wanted.search(text):
-            is_range = len(_NUMBER.findall(text)) > 1 and _RANGE.search(text) is not None
-            return not (is_range or _UNTIL.search(text))
-    return False
+    if not any(undone.search(text) and not deed.search(text) for deed, undone in _deeds_asked(question)):
+        return False
+    is_range = len(_NUMBER.findall(text)) > 1 and _RANGE.search(text) is not None
+    return not (is_range or _UNTIL.search(text))
 
 
 # "14:30", "2. April", "9月5日"; "14.30" may be a price.

@@ -92,6 +92,8 @@ async def test_a_later_statement_of_the_same_thing_comes_first(text: str):
         "Lea: The fair is on Friday.\nBo: You are right.\nLea: Yes, the fair is on Friday.",
         "Lea: The lamp stands in the hall.\nBo: ok\nLea: The chair moved to the hall.",
         "Bo: We'll bring wine.\nMaeve: Sorry, could we do Saturday instead? Dad has the car on Friday.",
+        "Luc: On apporte du vin.\nZoé: Pardon, plutôt samedi maintenant.",
+        "Ana: Llevamos vino.\nEva: Perdón, mejor el sábado ahora.",
         "The crane is booked for 10:30.\nThe driver is Kofi Mensah.\nSorry, the lamp is out until 11:15.",
         "Boiler 2 runs at 6.5 bar.\nUpdate 13:10: the pump is down to 5.8 bar.",
         "Night shift: Ewa and Luc\nKey to the cage: Mario\n\nUpdate: the night shift has a new lamp.",

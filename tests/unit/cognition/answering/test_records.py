@@ -91,6 +91,9 @@ HALL = "The harbour fee rises from 1,900 to 2,150 crowns.\nThe crane is booked f
         (GARAGE, "Ist die Tiefgarage geschlossen?", "geöffnet"),
         (HALL, "At what time is the ferry booked?", ""),
         (HALL, "When does the post office close?", ""),
+        ("The shop opens at 8:00.\n\nIt sells bread.\n", "When does the shop close?", ""),
+        ("The shop is open until 18:00.\n\nIt sells bread.\n", "When does the shop close?", "18:00"),
+        ("展会十点开始。\n门票五元。\n", "展会几点结束？", ""),
     ],
 )
 def test_a_short_text_tells_what_is_likely_only_where_nothing_else_does(text: str, question: str, told: str, tmp_path: Path):
